@@ -1,0 +1,25 @@
+"""Energy and carbon of machine learning: trace a run, charge it hour by hour, print an honest statement.
+
+`import carbonreport` loads nothing heavy: names are resolved at their first use (PEP 562).
+"""
+
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from carbonreport.api import Footprint, PueProfile, Quantity, Run, RunRecord, footprint, load, statement, trace, traced
+
+__all__ = ["Footprint", "PueProfile", "Quantity", "Run", "RunRecord", "__version__", "footprint", "load", "statement", "trace", "traced"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        from carbonreport import api
+
+        return getattr(api, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

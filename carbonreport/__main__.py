@@ -1,0 +1,5 @@
+"""`python -m carbonreport`."""
+
+from carbonreport.cli.main import main
+
+main()

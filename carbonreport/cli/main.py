@@ -1,0 +1,68 @@
+"""`carbonreport`: commands are imported when they are called, errors are one line."""
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import NoReturn
+
+import click
+
+from carbonreport import __version__
+from carbonreport.errors import CarbonreportError
+
+_COMMANDS = {
+    "run": "Run a command and measure its energy.",
+    "show": "Show the footprint of records.",
+    "statement": "Write the energy statement of records.",
+    "estimate": "Write a record of a run that nobody measured.",
+}
+
+
+class _Lazy(click.Group):
+    """Imports a command's module when it is needed."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        command: click.Command = import_module(f"carbonreport.cli.{cmd_name}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(_COMMANDS.items()))
+
+
+@click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="carbonreport")
+def cli() -> None:
+    """Energy and carbon of machine learning: measure a run, charge it hour by hour, print an honest statement."""
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Entry point: 0 done, 1 bad input (one line on standard error), 2 usage; `run` returns its command's code."""
+    try:
+        code = cli.main(args=None if arguments is None else list(arguments), standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except click.Abort:
+        sys.exit(130)
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader of a pipe has gone; nothing is left to say
+        sys.exit(0)
+    except CarbonreportError as error:
+        click.echo(f"carbonreport: error: {one_line(str(error))}", err=True)
+        sys.exit(1)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def one_line(text: str) -> str:
+    """A message without line breaks or other control characters."""
+    return "".join(c if c.isprintable() else " " for c in text)
+
+
+if __name__ == "__main__":
+    main()

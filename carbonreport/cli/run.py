@@ -1,0 +1,49 @@
+"""`carbonreport run -- COMMAND`."""
+
+from pathlib import Path
+
+import click
+
+from carbonreport.cli.place import place_options
+from carbonreport.errors import CarbonreportError
+from carbonreport.model.run import RUN_KINDS, RunKind
+from carbonreport.workflows.place import PlaceOptions
+from carbonreport.workflows.run import Finished, run_command
+
+
+@click.command("run", context_settings={"ignore_unknown_options": False})
+@click.option("--name", metavar="NAME", help="What the run is called; the script's name by default.")
+@click.option("--kind", type=click.Choice(RUN_KINDS), default="training", show_default=True, help="What the run is.")
+@click.option("--out", metavar="DIR", default="runs", show_default=True, type=click.Path(path_type=Path), help="Folder of the record.")
+@click.option("--interval", metavar="S", default=1.0, show_default=True, type=float, help="Seconds between polls, 0.1 to 2.")
+@click.option("--quiet", is_flag=True, help="No summary at the end.")
+@place_options()
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+def command(name: str | None, kind: RunKind, out: Path, interval: float, quiet: bool, command: tuple[str, ...], place: PlaceOptions) -> int:
+    """Run COMMAND and measure its energy: carbonreport run -- python train.py.
+
+    Standard output is untouched, signals and the exit code are passed through; a summary comes on standard error.
+    """
+    finished = run_command(command, name=name, kind=kind, folder=out, options=place, interval_s=interval)
+    if finished.message:
+        click.echo(f"carbonreport: error: {finished.message}", err=True)
+    elif not quiet:
+        _summarise(finished, place)
+    return finished.code
+
+
+def _summarise(finished: Finished, place: PlaceOptions) -> None:
+    """The summary; what is wrong with the place of rendering must not change the command's exit code."""
+    if finished.record is None:
+        return
+    if finished.result is None:
+        click.echo(f"carbonreport: a driver did not answer at the end; the record is kept as an unfinished one: {finished.record}", err=True)
+        return
+    from carbonreport.workflows.summary import summary_lines
+
+    try:
+        lines = summary_lines(finished.record, place)
+    except CarbonreportError as error:
+        lines = [f"carbonreport: no summary: {error}", f"carbonreport: record {finished.record}"]
+    for line in lines:
+        click.echo(line, err=True)

@@ -1,0 +1,65 @@
+"""A footprint as tables for a terminal."""
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from carbonreport.model.footprint import Footprint
+from carbonreport.model.quantity import Quantity
+from carbonreport.render.digits import duration, plain, scaled, shown
+
+
+def print_footprint(footprint: Footprint) -> None:
+    """Totals, devices, spans and notes on standard output."""
+    console = Console(highlight=False, soft_wrap=True)
+    console.print(_totals(footprint))
+    if footprint.devices:
+        console.print(_devices(footprint))
+    if footprint.spans:
+        console.print(_spans(footprint))
+    for note in footprint.notes:
+        console.print(Text(f"{note.slug}: {note.text}"))
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for i, column in enumerate(columns):
+        table.add_column(column, justify="left" if i == 0 else "right", overflow="fold")
+    return table
+
+
+def _totals(footprint: Footprint) -> Table:
+    table = _table("", "value", "90 % interval", "how known")
+    rows: list[tuple[str, Quantity | None]] = [
+        ("IT energy", footprint.it_joules),
+        ("PUE", footprint.pue),
+        ("facility energy", footprint.facility_joules),
+        *((f"grid {grid.zone}", grid.grams_per_kwh) for grid in footprint.grids),
+        ("location-based emissions", footprint.grams),
+        ("market-based emissions", footprint.market_grams),
+        ("embodied emissions", footprint.embodied.grams if footprint.embodied else None),
+    ]
+    for label, quantity in rows:
+        if quantity is not None:
+            text = shown(quantity)
+            table.add_row(label, text.with_unit, text.interval, quantity.origin)
+    table.add_row("wall-clock", duration(footprint.run_seconds), "", f"{footprint.covered:.0%} covered")
+    return table
+
+
+def _devices(footprint: Footprint) -> Table:
+    table = _table("device", "energy", "share", "method")
+    for device in footprint.devices:
+        name = device.name if device.count == 1 else f"{device.count} x {device.name}"
+        table.add_row(Text(name), scaled(device.it_joules, "J"), f"{device.share:.0%}", device.method)
+    return table
+
+
+def _spans(footprint: Footprint) -> Table:
+    table = _table("span", "count", "time", "energy", "emissions", "per item")
+    for span in footprint.spans:
+        per_item = span.joules_per_item
+        cells = [f"{span.count:,}", duration(span.seconds), scaled(span.it_joules, "J"), scaled(span.grams, "gCO2e"), "" if per_item is None else scaled(per_item, "J")]
+        table.add_row(Text("  " * span.path.count("/") + span.path.rpartition("/")[2]), *cells)
+    table.add_row("outside spans", "", "", plain(footprint.rest_joules) + " J", scaled(max(footprint.rest_grams, 0.0), "gCO2e"), "")
+    return table

@@ -1,0 +1,1 @@
+"""ARITHMETIC, pure: what a run's energy becomes. No file, clock, network or GPU."""

@@ -1,0 +1,83 @@
+"""Charges every slice of a run at the PUE and the grid intensity of its own time."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from carbonreport.errors import GridGap
+from carbonreport.model.footprint import ChargedRun
+from carbonreport.model.notes import Note
+from carbonreport.model.pue import PueProfile
+from carbonreport.model.run import EnergyTrace, RunRecord
+from carbonreport.model.series import Array, IntensitySeries
+from carbonreport.units import QUARTER_HOUR_S, SECONDS_PER_HOUR
+
+_MONTH_S = 30 * 24 * SECONDS_PER_HOUR
+# An annual PUE used for less than a season: month means differ by 4 % (method, uncertainty budget "pue_site_annual_for_short_run").
+_ANNUAL_PUE_FACTORS = (0.96, 1.04)
+
+
+def charge(run: RunRecord, *, grid: IntensitySeries, pue: PueProfile) -> ChargedRun:
+    """The run's energy by device and slice, with the intensity and PUE of each slice.
+
+    Slice edges are the union of UTC quarter hours, grid edges, and the run's ends.
+
+    Raises:
+        GridGap: The series does not cover the run.
+    """
+    edges_s = slice_edges(run.started_s, run.ended_s, grid.edges_s)
+    it_joules = np.array([_slice_joules(_trace_of(run, device.id), edges_s - run.started_s) for device in run.devices]).reshape(len(run.devices), edges_s.size - 1)
+    index = _covering(grid, edges_s)
+    factors, notes = _pue_factors(run, pue)
+    return ChargedRun(
+        run=run,
+        grid=grid,
+        edges_s=edges_s,
+        it_joules=it_joules,
+        pue=np.full(edges_s.size - 1, pue.value),
+        pue_factors=factors,
+        pue_source=pue.source,
+        pue_origin=pue.origin,
+        grams_per_kwh=grid.grams_per_kwh[index],
+        quality=grid.quality[index],
+        notes=(*run.notes, *(Note(slug, text) for slug, text in grid.notes), *notes),
+    )
+
+
+def slice_edges(start_s: float, end_s: float, *others: Array) -> Array:
+    """Rising edges from start to end: both ends, UTC quarter hours and all other edges between. Shape (n + 1,)."""
+    first = np.floor(start_s / QUARTER_HOUR_S) + 1
+    last = np.ceil(end_s / QUARTER_HOUR_S)
+    quarters = np.arange(first, last) * QUARTER_HOUR_S
+    inner = np.concatenate([quarters, *others])
+    inner = inner[(inner > start_s) & (inner < end_s)]
+    ends = [start_s, end_s] if end_s > start_s else [start_s]
+    return np.unique(np.concatenate([inner, ends]))
+
+
+def _trace_of(run: RunRecord, device_id: str) -> EnergyTrace:
+    return next((t for t in run.traces if t.device == device_id), EnergyTrace(device_id, (), ()))
+
+
+def _slice_joules(trace: EnergyTrace, offsets_s: Array) -> Array:
+    """Energy in each slice. [J] Shape (n,)."""
+    if not trace.offsets_s:
+        return np.zeros(offsets_s.size - 1)
+    return np.diff(np.interp(offsets_s, trace.offsets_s, trace.joules))
+
+
+def _covering(grid: IntensitySeries, edges_s: Array) -> NDArray[np.intp]:
+    """Index of the grid interval that holds each slice."""
+    starts = edges_s[:-1]
+    if starts.size and (edges_s[0] < grid.edges_s[0] or edges_s[-1] > grid.edges_s[-1]):
+        raise GridGap(grid.zone, float(edges_s[0]), float(edges_s[-1]), f"the series covers {grid.source}")
+    return np.searchsorted(grid.edges_s, starts, side="right") - 1
+
+
+def _pue_factors(run: RunRecord, pue: PueProfile) -> tuple[tuple[float, float], list[Note]]:
+    """90 % factors on the PUE's value: its own range, or the seasonal error of an annual value."""
+    if pue.has_range:
+        return (pue.low / pue.value, pue.high / pue.value), []
+    if run.duration_s >= _MONTH_S or pue.value == 1.0:
+        return (1.0, 1.0), []
+    low, high = _ANNUAL_PUE_FACTORS
+    return (max(low, 1.0 / pue.value), high), [Note("pue-annual", f"PUE {pue.value:g} is an annual value; the months of a year differ from it by about 4 %")]

@@ -1,0 +1,353 @@
+"""Intensities out of a CSV file: Electricity Maps' downloads in their three headers, or plain `time,g_per_kwh`."""
+
+import csv
+import io
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from carbonreport.errors import BadSeries, BadTime, GridGap, UnknownZone
+from carbonreport.grid.zones import WORLD_ZONE, resolve_zone
+from carbonreport.model.series import QUALITIES, Array, Family, GridErrors, IntensitySeries, Quality
+from carbonreport.units import hours
+
+Fill = Callable[[str, float, float], IntensitySeries]
+
+# A step longer than this many median steps is a gap.
+GAP_STEPS = 1.5
+# sd of ln(true / stated), common to all hours of a file: two vintages of the same zone-years differ by the first,
+# zones that the provider estimates by the second.
+ERRORS: dict[Quality, GridErrors] = {"measured": GridErrors(level_sd=0.039), "estimated": GridErrors(level_sd=0.1)}
+PLAIN = Family("not stated", "not stated", "average")
+# Normalised titles: a mass of grams per kWh; the mean of the old academic export; a plain file's column (without a unit it is g/kWh in every tool known).
+PER_KWH = r"\bg(rams?|co2\w*)?\b.*kwh"
+ACADEMIC = "^carbon intensity avg$"
+PLAIN_COLUMN = rf"{PER_KWH}|^(carbon )?intensity$"
+WAY_OUT = "give a header such as time,g_per_kwh, or a file downloaded from Electricity Maps"
+
+
+def create(options: Mapping[str, str], *, fill: Fill | None = None) -> "CsvGrid":
+    """Read a file of intensities.
+
+    Args:
+        options: "path"; "zone" where the file does not name it; "factor" = "direct" for that column instead of the life-cycle one.
+        fill: Where missing hours are taken from, such as `EmbeddedGrid().series`; without it they are an error.
+
+    Raises:
+        BadSeries: Wrong header, value or zone, with file and line.
+        BadTime: A time without a zone, or that cannot be read, with file and line.
+    """
+    if "path" not in options:
+        raise BadSeries("the csv source needs the path of a file")
+    path = Path(options["path"])
+    factor = options.get("factor", "lifecycle")
+    if factor not in ("lifecycle", "direct"):
+        raise BadSeries(f"factor {factor!r} is neither lifecycle nor direct")
+    delimiter, lines = _lines(path)
+    header = _header(lines[0][1], path.name, factor)
+    rows = _sorted([_row(cells, header, delimiter, f"{path.name}:{number}") for number, cells in lines[1:]], path.name)
+    held, given = _zone_of(rows), options.get("zone")
+    if given:
+        _refuse_other(held, given, path.name)
+    return CsvGrid(path.name, given or held, header.family, *_intervals(rows, path.name), fill)
+
+
+def available() -> str | None:
+    """Why CSV files cannot be read: never."""
+    return None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CsvGrid:
+    """Intensities of one file.
+
+    Attributes:
+        name: File name, for messages and the statement.
+        zone: Zone that the file or its reader names, or None.
+        family: What kind of intensity it holds.
+        starts_s: Begin of each interval, POSIX seconds, rising. Shape (n,).
+        ends_s: End of each interval; before the next begin where hours are missing. Shape (n,).
+        grams_per_kwh: Intensity of each interval. [gCO2e/kWh] Shape (n,).
+        is_estimated: Whether the provider flagged it so. Shape (n,).
+        fill: Where missing hours are taken from, or None.
+    """
+
+    name: str
+    zone: str | None
+    family: Family
+    starts_s: Array
+    ends_s: Array
+    grams_per_kwh: Array
+    is_estimated: NDArray[np.bool_]
+    fill: Fill | None = None
+
+    def series(self, zone: str, start_s: float, end_s: float) -> IntensitySeries:
+        """The file's intensities over a period, cut at its ends; missing hours are filled aloud or refused.
+
+        Args:
+            zone: Zone of the run; "" or "WORLD" where nobody gave one, then the file's own is taken.
+            start_s: Begin, POSIX seconds.
+            end_s: End, POSIX seconds; a period shorter than a second is taken as one second.
+
+        Raises:
+            BadSeries: The file holds another zone.
+            GridGap: Hours are missing and cannot be filled.
+        """
+        asked = "" if zone == WORLD_ZONE else zone
+        if asked:
+            _refuse_other(self.zone, asked, self.name)
+        place = self.zone or asked
+        end_s = max(end_s, start_s + 1.0)
+        inside = (self.ends_s > start_s) & (self.starts_s < end_s)
+        begins, ends = np.maximum(self.starts_s[inside], start_s), np.minimum(self.ends_s[inside], end_s)
+        pieces = _Pieces(begins, self.grams_per_kwh[inside], np.where(self.is_estimated[inside], QUALITIES.index("estimated"), QUALITIES.index("measured")))
+        qualities: tuple[Quality, ...] = ("measured", "estimated")
+        errors = {quality: ERRORS[quality] for quality in qualities if np.any(pieces.quality == QUALITIES.index(quality))}
+        notes: list[tuple[str, str]] = []
+        if "estimated" in errors:
+            estimated_s = float(np.sum((ends - begins)[pieces.quality == QUALITIES.index("estimated")]))
+            notes.append(("grid-estimated", f"the provider estimated {hours(estimated_s):.3g} h of {place or self.name}"))
+        holes = _holes(begins, ends, start_s, end_s)
+        for hole_start_s, hole_end_s in holes:
+            filling = self._filling(place, hole_start_s, hole_end_s)
+            pieces = pieces.joined(filling, hole_end_s)
+            errors |= filling.errors
+            notes += [note for note in filling.notes if note[0] != "typical-profile" and note not in notes]
+        if holes:
+            missing_s = sum(until - begin for begin, until in holes)
+            notes.append(("grid-gap-filled", f"{hours(missing_s):.3g} h missing from {self.name} were taken from the typical profile of {place}"))
+        order = np.argsort(pieces.starts_s, kind="stable")
+        return IntensitySeries(
+            zone=place or "not stated",
+            edges_s=np.append(pieces.starts_s[order], end_s),
+            grams_per_kwh=pieces.grams_per_kwh[order],
+            quality=pieces.quality[order].astype(np.int8),
+            errors=errors,
+            family=self.family,
+            source=f"file {self.name}",
+            notes=tuple(notes),
+        )
+
+    def _filling(self, zone: str, start_s: float, end_s: float) -> IntensitySeries:
+        """What stands in for missing hours.
+
+        Raises:
+            GridGap: Nothing may.
+        """
+        where = f"{self.name} does not cover it"
+        if self.fill is None:
+            raise GridGap(zone or self.name, start_s, end_s, f"{where}; use a file that covers the whole run")
+        if not zone:
+            raise GridGap(self.name, start_s, end_s, f"{where}; give the zone with --zone and the gap can be filled from its typical profile")
+        try:
+            filling = self.fill(zone, start_s, end_s)
+        except UnknownZone as error:
+            raise GridGap(zone, start_s, end_s, f"{where}, and there is no typical profile of {zone}") from error
+        if filling.family != self.family:
+            raise GridGap(zone, start_s, end_s, f"{where}, and the typical profile ({filling.family}) is of another family than the file ({self.family})")
+        return filling
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Pieces:
+    """Intervals on the way to a series; each lasts until the next one begins."""
+
+    starts_s: Array
+    grams_per_kwh: Array
+    quality: NDArray[np.int64]
+
+    def joined(self, series: IntensitySeries, end_s: float) -> "_Pieces":
+        """Both, the series up to its end only: a profile lasts a second at least, a hole may be shorter."""
+        count = int(np.searchsorted(series.edges_s[:-1], end_s))
+        return _Pieces(
+            np.concatenate([self.starts_s, series.edges_s[:count]]),
+            np.concatenate([self.grams_per_kwh, series.grams_per_kwh[:count]]),
+            np.concatenate([self.quality, series.quality[:count]]),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Header:
+    """Where the columns are; None for one that the file has not."""
+
+    time: int
+    grams: int
+    estimated: int | None
+    zone: int | None
+    width: int
+    is_utc: bool
+    family: Family
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """One line: its place in the file, its begin, its intensity or None for an empty cell."""
+
+    where: str
+    time_s: float
+    grams_per_kwh: float | None
+    is_estimated: bool
+    zone: str
+
+
+def _lines(path: Path) -> tuple[str, list[tuple[int, list[str]]]]:
+    """Delimiter of the file, and its non-empty lines in cells with their numbers; the first is the header."""
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise BadSeries(f"cannot read {path}: {error.strerror}; give the path of a CSV file of intensities") from error
+    encoding = "utf-16" if raw.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig"
+    try:
+        text = raw.decode(encoding)
+    except UnicodeDecodeError as error:
+        raise BadSeries(f"{path.name} is not {encoding.upper().removesuffix('-SIG')} text; save it as CSV in UTF-8") from error
+    first = text.split("\n", 1)[0]
+    delimiter = max(",;\t", key=first.count)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    lines = [(reader.line_num, [cell.strip() for cell in cells]) for cells in reader if any(cell.strip() for cell in cells)]
+    if len(lines) < 2:
+        raise BadSeries(f"{path.name} has no rows of intensities; {WAY_OUT}")
+    return delimiter, lines
+
+
+def _header(titles: Sequence[str], name: str, factor: str) -> _Header:
+    """Find the columns by keywords: the spelling of Electricity Maps' headers has changed twice."""
+    words = [re.sub(r"[\s_-]+", " ", title.lower().replace("₂", "2")).strip() for title in titles]
+    time = _first(words, "datetime", r"^(time|timestamp|start|date)\b")
+    if time is None:
+        raise BadSeries(f"{name}:1: no column of times among {', '.join(titles)}; {WAY_OUT}")
+    grams, family = _grams_column(words, name, factor)
+    if grams is None:
+        kind = "direct " if factor == "direct" else ""
+        raise BadSeries(f"{name}:1: no column of {kind}intensities in g/kWh among {', '.join(titles)} (1 lb/MWh is 0.4536 g/kWh); {WAY_OUT}")
+    # The academic export of Electricity Maps has the code where the others have the zone in words.
+    zone = _first(words, "^zone( id)?$", "^zone name$") if _first(words, ACADEMIC) == grams else _first(words, "^zone( id)?$")
+    return _Header(time, grams, _first(words, r"\bestimated\b"), zone, len(titles), bool(re.search(r"\butc\b", words[time])), family)
+
+
+def _grams_column(words: Sequence[str], name: str, factor: str) -> tuple[int | None, Family]:
+    """The column of intensities that was asked for, and what kind it is."""
+    direct, lifecycle, academic = _first(words, rf"{PER_KWH}.*\bdirect\b"), _first(words, rf"{PER_KWH}.*(\blca\b|life ?cycle)"), _first(words, ACADEMIC)
+    if factor == "direct":
+        return direct, Family("direct", "consumption", "average")
+    if lifecycle is not None:
+        return lifecycle, Family("lifecycle", "consumption", "average")
+    if direct is not None:
+        raise BadSeries(f"{name}:1: only direct intensities, no life-cycle ones; ask for them with factor=direct if they are meant")
+    if academic is not None:  # the provider's own default is life-cycle
+        return academic, Family("lifecycle", "consumption", "average")
+    plain = [i for i, word in enumerate(words) if re.search(PLAIN_COLUMN, word)]
+    if len(plain) > 1:
+        raise BadSeries(f"{name}:1: {len(plain)} columns of intensities; leave the one that is meant, as g_per_kwh")
+    if plain and "marginal" in words[plain[0]]:
+        return plain[0], Family("not stated", "not stated", "marginal")
+    return (plain[0] if plain else None), PLAIN
+
+
+def _first(words: Sequence[str], *patterns: str) -> int | None:
+    """First column whose normalised title matches, by the first pattern that any title matches."""
+    return next((i for pattern in patterns for i, word in enumerate(words) if re.search(pattern, word)), None)
+
+
+def _row(cells: Sequence[str], header: _Header, delimiter: str, where: str) -> _Row:
+    if len(cells) < header.width or any(cells[header.width :]):
+        way_out = "the line was cut off" if len(cells) < header.width else "write numbers with a point, or separate columns by semicolons"
+        raise BadSeries(f"{where}: {len(cells)} cells under a header of {header.width}; {way_out}")
+    return _Row(
+        where,
+        _time_s(cells[header.time], header.is_utc, where),
+        _grams(cells[header.grams], delimiter != ",", where),
+        header.estimated is not None and cells[header.estimated].lower() in ("true", "1", "yes"),
+        cells[header.zone] if header.zone is not None else "",
+    )
+
+
+def _time_s(text: str, is_utc: bool, where: str) -> float:
+    """POSIX seconds of an ISO time."""
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise BadTime(f"{where}: cannot read the time {text!r}; write it as 2026-03-29T14:00Z or 2026-03-29T16:00+02:00") from error
+    if time.tzinfo is None:
+        if not is_utc:
+            raise BadTime(f"{where}: the time {text!r} has no zone; append Z or an offset such as +02:00, or name the column 'time (UTC)'")
+        time = time.replace(tzinfo=UTC)
+    return time.timestamp()
+
+
+def _grams(text: str, has_decimal_commas: bool, where: str) -> float | None:
+    """Intensity in gCO2e/kWh, or None for an empty cell."""
+    if not text:
+        return None
+    number = text.replace(",", ".") if has_decimal_commas and "." not in text else text
+    try:
+        grams = float(number)
+    except ValueError as error:
+        raise BadSeries(f"{where}: {text!r} is not a number of g/kWh; leave the cell empty where nothing is known") from error
+    if not math.isfinite(grams) or grams < 0:
+        raise BadSeries(f"{where}: {text} g/kWh is not a possible intensity; leave the cell empty where nothing is known")
+    return grams
+
+
+def _sorted(rows: Sequence[_Row], name: str) -> list[_Row]:
+    """Rows by time; a time given twice must be given alike."""
+    ordered: list[_Row] = []
+    for row in sorted(rows, key=lambda row: row.time_s):
+        if not ordered or row.time_s != ordered[-1].time_s:
+            ordered.append(row)
+        elif row.grams_per_kwh != ordered[-1].grams_per_kwh:
+            raise BadSeries(f"{row.where}: the time of {ordered[-1].where} again, with another intensity; keep one of the two")
+    if len(ordered) < 2:
+        raise BadSeries(f"{name} has one time only, so that nobody knows how long it lasts; give two rows or more")
+    return ordered
+
+
+def _intervals(rows: Sequence[_Row], name: str) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
+    """Begins, ends, intensities and flags of the rows with a value; each lasts until the next row, the last as long as the one before."""
+    times = np.array([row.time_s for row in rows])
+    steps = np.diff(times)
+    usual_s = float(np.median(steps))
+    lengths = np.where(steps > GAP_STEPS * usual_s, usual_s, steps)
+    ends = times + np.append(lengths, lengths[-1])
+    known = np.array([row.grams_per_kwh is not None for row in rows])
+    if not known.any():
+        raise BadSeries(f"{name} has no intensity in any row")
+    grams = np.array([row.grams_per_kwh for row in rows if row.grams_per_kwh is not None], dtype=np.float64)
+    return times[known], ends[known], grams, np.array([row.is_estimated for row in rows])[known]
+
+
+def _holes(begins: Array, ends: Array, start_s: float, end_s: float) -> list[tuple[float, float]]:
+    """Stretches of the period that no interval covers."""
+    untils, froms = np.append(begins, end_s), np.append(start_s, ends)
+    return [(float(begin), float(until)) for begin, until in zip(froms, untils, strict=True) if until > begin]
+
+
+def _zone_of(rows: Sequence[_Row]) -> str | None:
+    """The one zone that the file names, or None."""
+    first = next((row for row in rows if row.zone), None)
+    if first is None:
+        return None
+    for row in rows:
+        if row.zone and row.zone != first.zone:
+            raise BadSeries(f"{row.where}: zone {row.zone} in a file of {first.zone}; make it one file for each zone")
+    return first.zone
+
+
+def _refuse_other(held: str | None, asked: str, name: str) -> None:
+    """Raise where the file names a zone and another one is asked for."""
+    if held and _known(held) != _known(asked):
+        raise BadSeries(f"{name} holds zone {held}, not {asked}; give the file of {asked}, or --zone {held}")
+
+
+def _known(zone: str) -> str:
+    """Zone in its usual spelling, or as it stands where nobody knows it: a file may hold a zone of its own."""
+    try:
+        return resolve_zone(zone)
+    except UnknownZone:
+        return zone.upper()

@@ -1,0 +1,1 @@
+"""Hardware to record: the tracer, its one sampler thread, and the meters it reads."""

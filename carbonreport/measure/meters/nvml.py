@@ -1,0 +1,658 @@
+"""NVIDIA GPUs: power samples anchored to the energy counter, or the best of what a board offers.
+
+What a board can do is asked once, in `open`, and named in its Device:
+
+    sample buffer or instant power, and counter   anchored
+    counter alone                                 counter
+    sample buffer or instant power alone          instant
+    one-second average alone                      averaged
+    nothing                                       left out, with a note; never zero
+"""
+
+import os
+from bisect import bisect_right
+from collections import Counter, deque
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Protocol
+
+from carbonreport.errors import DeviceLost, MeterError
+from carbonreport.measure.clock import RunClock
+from carbonreport.measure.meter import Gap, Meter, Poll, Reading
+from carbonreport.measure.visible import Board, order_doubt, visible
+from carbonreport.model.notes import Note
+from carbonreport.model.run import ORIGIN_OF_METHOD, Device, Method
+from carbonreport.units import joules_from_millijoules, seconds_from_microseconds, watts_from_milliwatts
+
+# Ids as own constants: their names come and go between versions of the binding.
+TOTAL_POWER_SAMPLES = 0
+FIELD_POWER_INSTANT = 186
+ARCHITECTURE_AMPERE = 7
+VALUE_MEMBERS = {0: "dVal", 1: "uiVal", 2: "ulVal", 3: "ullVal", 4: "sllVal", 5: "siVal", 6: "usVal"}
+
+# Boards with the GA100 chip: their "power usage" is instantaneous, unlike that of every other board since Ampere (NVML API reference).
+GA100_NAMES = ("A100", "A100X", "A800", "A30", "A30X", "170HX")
+
+BUFFER_PERIOD_S = 1.0  # H200: the buffer holds 119 samples of 20 ms
+BUFFER_REACH_S = 60.0  # stamps older than this are empty slots, not samples
+INSTANT_PERIOD_S = 0.1  # H200: a new value every 100 ms
+AVERAGED_PERIOD_S = 0.5
+HOLE_S = 1.0
+REACH_S = 0.2  # how far past its ends a curve is continued to meet a reading of the counter
+COUNTER_PERIOD_S = 13.7  # one read costs 3 ms; no multiple of the counter's tick, which would hide the tick's phase
+COUNTER_AGE_S = 0.05  # the counter ticks every 0.1 s: what is read is half a tick old on average
+COMPARED_ENOUGH_S = 30.0
+GAIN_TRUSTED = (0.9, 1.1)
+# 90 % of true / reading: external calibrations of eight boards read low by 0.7 to 6.2 % (seven) and high by under 1 % (one).
+GAIN_OF_COUNTER = (0.99, 1.08)
+GAIN_OF_SAMPLES = (0.95, 1.08)  # A100 and H100 sense a quarter of the time (arXiv 2312.02741)
+
+LOST = ("GpuIsLost", "ResetRequired", "DriverNotLoaded", "Uninitialized", "LibRmVersionMismatch")
+WAYS_OUT = {
+    "NVMLError_LibraryNotFound": "libnvidia-ml.so.1 was not found: install the NVIDIA driver, or start the container with --gpus all",
+    "NVMLError_DriverNotLoaded": "the NVIDIA driver is not loaded: sudo modprobe nvidia",
+    "NVMLError_LibRmVersionMismatch": "the NVIDIA driver was updated while the old one runs: restart the machine",
+    "NVMLError_NoPermission": "the NVIDIA driver may not be used here: add the user to the group of /dev/nvidiactl (ls -l /dev/nvidiactl)",
+}
+
+Points = list[tuple[float, float]]
+"""(offset_s, watts or joules) in rising order."""
+
+
+def create(options: Mapping[str, str]) -> Meter:
+    """The meter of this machine's NVIDIA GPUs.
+
+    Raises:
+        MeterError: The binding is not installed.
+    """
+    return NvmlMeter(_binding(), os.environ)
+
+
+def available() -> str | None:
+    """None where NVML answers, else why not and the way out."""
+    try:
+        nvml = _binding()
+        _start(nvml)
+    except MeterError as error:
+        return str(error)
+    count = _asked(nvml, "nvmlDeviceGetCount")
+    _stop(nvml)
+    return None if count else _nothing_visible(0, os.environ)
+
+
+class NvmlMeter:
+    """Reads the boards that CUDA_VISIBLE_DEVICES leaves to the program.
+
+    Args:
+        nvml: The module `pynvml`, or what behaves like it.
+        environ: Environment of the program.
+    """
+
+    def __init__(self, nvml: Any, environ: Mapping[str, str]) -> None:
+        self._nvml, self._environ = nvml, environ
+        self._clock: RunClock | None = None
+        self._gauges: list[Gauge] = []
+        self._lost: set[str] = set()
+        self._notes: list[Note] = []
+        self._gaps: list[Gap] = []
+        self._facts: dict[str, str] = {}
+
+    @property
+    def period_s(self) -> float | None:
+        """The shortest period of any board; None before `open` and where counters alone are read. [s]"""
+        return min((gauge.period_s for gauge in self._gauges if gauge.period_s is not None), default=None)
+
+    def environment(self) -> Mapping[str, str]:
+        """Driver version and number of boards of each model; empty before `open`."""
+        return self._facts
+
+    def open(self, clock: RunClock) -> tuple[Device, ...]:
+        """See Meter."""
+        _start(self._nvml)
+        self._clock = clock
+        try:
+            handles = self._handles()
+            boards = self._visible(handles)
+            self._gauges = [gauge for board in boards if (gauge := self._gauge(handles[board], board, clock))]
+            self._facts = self._environment(boards)
+        except self._nvml.NVMLError as error:
+            self.close()
+            raise MeterError(f"the NVIDIA driver does not answer: {error}") from error
+        if not self._gauges:
+            self.close()
+            raise MeterError("; ".join(note.text for note in self._notes) or _nothing_visible(len(handles), self._environ))
+        return tuple(gauge.device for gauge in self._gauges)
+
+    def poll(self, *, is_last: bool) -> Poll:
+        """See Meter."""
+        if self._clock is None:
+            raise MeterError("the meter was polled before it was opened")
+        polls = [self._poll_of(gauge, self._clock, is_last) for gauge in self._gauges]
+        self._gaps += [gap for poll in polls for gap in poll.gaps if gap.device not in self._lost]
+        notes = [*self._notes, *(note for poll in polls for note in poll.notes)]
+        self._notes = []
+        if is_last:
+            notes += self._closing_notes()
+        return Poll(
+            readings=tuple(reading for poll in polls for reading in poll.readings),
+            gains={device: gain for poll in polls for device, gain in poll.gains.items()},
+            gaps=tuple(gap for poll in polls for gap in poll.gaps),
+            notes=tuple(notes),
+        )
+
+    def close(self) -> None:
+        """See Meter."""
+        _stop(self._nvml)
+
+    def _handles(self) -> dict[Board, Any]:
+        """Handles in PCI order; boards that a container hides do not count, as for CUDA."""
+        found: dict[Board, Any] = {}
+        for i in range(self._nvml.nvmlDeviceGetCount()):
+            try:
+                handle = self._nvml.nvmlDeviceGetHandleByIndex(i)
+                found[_board(self._nvml, handle, len(found))] = handle
+            except self._nvml.NVMLError_NoPermission:
+                continue
+            except self._nvml.NVMLError as error:
+                self._notes.append(Note("tracer-degraded", f"GPU {i} does not answer ({error}); it was left out"))
+        return found
+
+    def _visible(self, handles: Mapping[Board, Any]) -> tuple[Board, ...]:
+        boards, wanted = tuple(handles), self._environ.get("CUDA_VISIBLE_DEVICES")
+        parents = _mig_parents(self._nvml, handles) if "MIG-" in (wanted or "") else {}
+        doubt = order_doubt(boards, wanted, order_is_pci=self._environ.get("CUDA_DEVICE_ORDER") == "PCI_BUS_ID")
+        if doubt:
+            self._notes.append(Note("tracer-degraded", doubt))
+        return visible(boards, wanted, parents)
+
+    def _gauge(self, handle: Any, board: Board, clock: RunClock) -> "Gauge | None":
+        calls = Calls(self._nvml, handle, f"GPU {board.index} ({board.name})")
+        try:
+            gauge = _best_gauge(calls, board, clock)
+        except DeviceLost as error:
+            self._notes.append(Note("tracer-degraded", f"{error}; it was left out"))
+            return None
+        if gauge is None:
+            self._notes.append(Note("tracer-degraded", f"{calls.label} gives neither power nor energy; it was left out"))
+        elif gauge.device.method == "averaged":
+            text = f"{calls.label} gives a one-second average of power alone: each end of the run is uncertain by {gauge.device.edge_joules:.0f} J"
+            self._notes.append(Note("averaged-power", text))
+        return gauge
+
+    def _poll_of(self, gauge: "Gauge", clock: RunClock, is_last: bool) -> Poll:
+        device, now_s = gauge.device.id, clock.offset_s()
+        if device in self._lost:
+            return Poll((), gaps=(Gap(device, gauge.end_s, now_s),) if is_last else ())
+        try:
+            return gauge.poll(clock, is_last=is_last)
+        except DeviceLost as error:
+            self._lost.add(device)
+            readings = gauge.rest()
+            gaps = (Gap(device, gauge.end_s, now_s),) if is_last else ()
+            return Poll(readings, gaps=gaps, notes=(Note("device-lost", f"{error} after {now_s:.0f} s; its energy after that is missing"),))
+
+    def _closing_notes(self) -> Iterable[Note]:
+        for gauge in self._gauges:
+            lengths = [gap.to_s - gap.from_s for gap in self._gaps if gap.device == gauge.device.id]
+            if lengths:
+                times = "once" if len(lengths) == 1 else f"{len(lengths)} times"
+                yield Note("reading-gap", f"{gauge.calls.label} could not be read {times}, {sum(lengths):.1f} s in all")
+
+    def _environment(self, boards: Sequence[Board]) -> dict[str, str]:
+        models = Counter(board.name for board in boards)
+        facts = {"gpus": ", ".join(f"{count} x {name}" for name, count in sorted(models.items()))}
+        driver = _asked(self._nvml, "nvmlSystemGetDriverVersion")
+        return facts if driver is None else {"driver": _text(driver), **facts}
+
+
+class Gauge(Protocol):
+    """One board and how it is read."""
+
+    device: Device
+    calls: "Calls"
+    period_s: float | None
+
+    @property
+    def end_s(self) -> float:
+        """Offset of the newest reading. [s]"""
+
+    def poll(self, clock: RunClock, *, is_last: bool) -> Poll:
+        """What the board brought since the previous poll; raises DeviceLost."""
+
+    def rest(self) -> tuple[Reading, ...]:
+        """What was read and not yet handed over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """NVML's calls to one board, in house units; None is "not here" or "not now", a lost board raises DeviceLost."""
+
+    nvml: Any
+    handle: Any
+    label: str
+
+    def counter(self, clock: RunClock) -> tuple[float, float] | None:
+        """Energy since the driver was loaded, and when. (offset_s, joules)"""
+        offset_s = clock.offset_s() - COUNTER_AGE_S
+        millijoules = self.ask("nvmlDeviceGetTotalEnergyConsumption")
+        return None if millijoules is None else (offset_s, joules_from_millijoules(millijoules))
+
+    def samples(self, since_us: int) -> list[tuple[int, float]]:
+        """Buffered samples. (microseconds since 1970, watts)"""
+        answer = self.ask("nvmlDeviceGetSamples", TOTAL_POWER_SAMPLES, since_us)
+        if answer is None:
+            return []
+        member = VALUE_MEMBERS[answer[0]]
+        read = [(sample.timeStamp, _watts(getattr(sample.sampleValue, member))) for sample in answer[1]]
+        return [(stamp_us, watts) for stamp_us, watts in read if watts is not None]
+
+    def instant_watts(self) -> float | None:
+        """Power now. [W]"""
+        fields = self.ask("nvmlDeviceGetFieldValues", [FIELD_POWER_INSTANT])
+        if fields is None or fields[0].nvmlReturn != 0:
+            return None
+        return _watts(getattr(fields[0].value, VALUE_MEMBERS[fields[0].valueType]))
+
+    def usage_watts(self) -> float | None:
+        """Power now or its mean over a second, by `usage_is_instant`. [W]"""
+        return _watts(self.ask("nvmlDeviceGetPowerUsage"))
+
+    def usage_is_instant(self, name: str) -> bool:
+        """Whether the power usage is a momentary value, as before Ampere and on GA100."""
+        architecture = self.ask("nvmlDeviceGetArchitecture")
+        is_ga100 = any(word in GA100_NAMES for word in name.replace("-", " ").split())
+        return is_ga100 or (architecture is not None and architecture < ARCHITECTURE_AMPERE)
+
+    def limit_watts(self) -> float | None:
+        """The power limit that holds now. [W]"""
+        return _watts(self.ask("nvmlDeviceGetEnforcedPowerLimit"))
+
+    def ask(self, function: str, *arguments: Any) -> Any:
+        """Answer of one function, or None."""
+        try:
+            return _asked(self.nvml, function, self.handle, *arguments)
+        except self.nvml.NVMLError as error:
+            raise DeviceLost(f"{self.label} stopped answering ({error})") from error
+
+
+class BufferedPower:
+    """The driver's own buffer of power samples, with its stamps."""
+
+    words = "NVML buffered power samples"
+    period_s = BUFFER_PERIOD_S
+    blur_s = 0.02
+    is_averaged = False
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls, self._newest_us = calls, 0
+
+    def read(self, clock: RunClock) -> Points:
+        """Samples that are newer than those of the previous call."""
+        now_us, now_s = clock.clock.wall_ns() // 1000, clock.offset_s()
+        since_us = self._newest_us if self._newest_us <= now_us else 0  # the wall clock was set back
+        shift_s = clock.offset_of_wall_s(0.0)
+        samples = sorted((us, watts) for us, watts in self._calls.samples(since_us) if us <= now_us)
+        if samples:
+            self._newest_us = samples[-1][0]
+        points = ((shift_s + seconds_from_microseconds(us), watts) for us, watts in samples)
+        return [point for point in points if point[0] >= now_s - BUFFER_REACH_S]
+
+
+class InstantPower:
+    """Momentary power, polled."""
+
+    words = f"NVML instant power every {INSTANT_PERIOD_S} s"
+    period_s = INSTANT_PERIOD_S
+    blur_s = INSTANT_PERIOD_S
+    is_averaged = False
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+
+    def read(self, clock: RunClock) -> Points:
+        """Power now."""
+        return _point(clock, self._calls.instant_watts())
+
+
+class UsagePower:
+    """Power usage, polled: momentary on old boards and GA100, else a mean over a second."""
+
+    def __init__(self, calls: Calls, *, is_averaged: bool) -> None:
+        self._calls, self.is_averaged = calls, is_averaged
+        self.period_s = AVERAGED_PERIOD_S if is_averaged else INSTANT_PERIOD_S
+        self.blur_s = 0.5 if is_averaged else INSTANT_PERIOD_S
+        self.words = f"NVML {'one-second mean of power' if is_averaged else 'power usage'} every {self.period_s} s"
+
+    def read(self, clock: RunClock) -> Points:
+        """Power now."""
+        return _point(clock, self._calls.usage_watts())
+
+
+PowerSource = BufferedPower | InstantPower | UsagePower
+
+
+class Integral:
+    """Cumulative joules of power samples by the trapezoidal rule, flat across holes."""
+
+    def __init__(self, hole_s: float) -> None:
+        self._hole_s = hole_s
+        self._recent: deque[tuple[float, float]] = deque(maxlen=512)
+        self._watts = self._joules = 0.0
+        self._opening: tuple[float, float] | None = None
+
+    @property
+    def end_s(self) -> float:
+        """Offset of the newest sample; minus infinity before the first. [s]"""
+        return self._recent[-1][0] if self._recent else float("-inf")
+
+    def add(self, power: Points) -> tuple[Points, Points]:
+        """Take samples in; late and repeated ones are dropped.
+
+        Returns:
+            New points (offset_s, joules), and holes (from_s, to_s).
+        """
+        fresh: Points = []
+        holes: Points = []
+        end_s, watts_before, joules = self.end_s, self._watts, self._joules
+        for offset_s, watts in power:
+            passed_s = offset_s - end_s
+            if passed_s <= 0:
+                continue
+            if passed_s <= self._hole_s:
+                joules += 0.5 * (watts_before + watts) * passed_s
+            elif self._opening:
+                holes.append((end_s, offset_s))
+            else:
+                self._opening = (offset_s, watts)
+            end_s, watts_before = offset_s, watts
+            fresh.append((offset_s, joules))
+        self._watts, self._joules = watts_before, joules
+        self._recent.extend(fresh)
+        return fresh, holes
+
+    def joules_at(self, offset_s: float) -> float | None:
+        """Energy at one offset, also shortly before the first and after the newest sample; None where it is not known. [J]"""
+        if offset_s >= self.end_s:
+            beyond_s = offset_s - self.end_s
+            return self._joules + self._watts * beyond_s if beyond_s <= REACH_S else None
+        if self._opening and 0 < self._opening[0] - offset_s <= REACH_S:
+            return self._opening[1] * (offset_s - self._opening[0])
+        points = list(self._recent)
+        i = bisect_right(points, (offset_s, float("inf")))
+        if i == 0:
+            return None
+        (t0, e0), (t1, e1) = points[i - 1], points[i]
+        return e0 + (e1 - e0) * (offset_s - t0) / (t1 - t0)
+
+
+class Anchor:
+    """Compares the counter with the samples over every stretch without hole or reset."""
+
+    def __init__(self, first: tuple[float, float]) -> None:
+        self._pending: list[tuple[float, float]] = [first]
+        self._before: tuple[float, float, float] | None = None  # offset_s, joules by counter, joules by samples
+        self._due_s = first[0] + COUNTER_PERIOD_S
+        self.counter_joules = self.sample_joules = self.seconds = 0.0
+
+    def is_due(self, now_s: float) -> bool:
+        """Whether it is time to read the counter again."""
+        return now_s >= self._due_s
+
+    def take(self, reading: tuple[float, float]) -> None:
+        """Keep a reading of the counter until the samples reach it."""
+        self._pending.append(reading)
+        self._due_s = reading[0] + COUNTER_PERIOD_S
+
+    def skip(self, hole: tuple[float, float]) -> None:
+        """Begin anew after a hole: its energy is in the counter but not in the samples."""
+        self._before = None
+        self._pending = [reading for reading in self._pending if reading[0] >= hole[1]]
+        self._due_s = hole[1]
+
+    def settle(self, integral: Integral, *, is_last: bool) -> tuple[bool, bool]:
+        """Compare the readings that the samples have reached: (anything new, counter fell)."""
+        ready = [reading for reading in self._pending if is_last or reading[0] <= integral.end_s]
+        self._pending = [reading for reading in self._pending if reading not in ready]
+        fell = [self._compare(reading, integral.joules_at(reading[0])) for reading in ready]
+        return bool(ready), any(fell)
+
+    def gain(self) -> float | None:
+        """Counter over samples so far; None before they were compared long enough."""
+        if self.seconds < COMPARED_ENOUGH_S or self.sample_joules <= 0:
+            return None
+        return self.counter_joules / self.sample_joules
+
+    def _compare(self, reading: tuple[float, float], sample_joules: float | None) -> bool:
+        if sample_joules is None:
+            return False
+        before, self._before = self._before, (*reading, sample_joules)
+        if before is None:
+            return False
+        if reading[1] < before[1]:
+            return True
+        self.seconds += reading[0] - before[0]
+        self.counter_joules += reading[1] - before[1]
+        self.sample_joules += sample_joules - before[2]
+        return False
+
+
+class SampledGauge:
+    """A board with power samples, and with a counter to scale them by where it has one."""
+
+    def __init__(self, device: Device, calls: Calls, source: PowerSource, anchor: Anchor | None, first: Points) -> None:
+        self.device, self.calls = device, calls
+        self.period_s: float | None = source.period_s
+        self._source, self._anchor, self._first = source, anchor, first
+        self._integral = Integral(max(HOLE_S, 3 * source.period_s))
+        self._read_s = first[-1][0]
+        self._doubted = False
+
+    @property
+    def end_s(self) -> float:
+        """See Gauge."""
+        return self._integral.end_s
+
+    def poll(self, clock: RunClock, *, is_last: bool) -> Poll:
+        """See Gauge."""
+        now_s = clock.offset_s()
+        if self._anchor and (is_last or self._anchor.is_due(now_s)):
+            counted = self.calls.counter(clock)  # before the samples, which then reach past it
+            if counted:
+                self._anchor.take(counted)
+        fresh, holes = self._integral.add(self._samples(clock, now_s, is_last=is_last))
+        if is_last and now_s - self.end_s > HOLE_S:
+            holes.append((self.end_s, now_s))
+        gains, notes = self._compared(holes, is_last=is_last)
+        gaps = tuple(Gap(self.device.id, *hole) for hole in holes)
+        return Poll(_readings(self.device.id, fresh), gains, gaps, tuple(notes))
+
+    def rest(self) -> tuple[Reading, ...]:
+        """See Gauge."""
+        first, self._first = self._first, []
+        return _readings(self.device.id, self._integral.add(first)[0])
+
+    def _samples(self, clock: RunClock, now_s: float, *, is_last: bool) -> Points:
+        is_due = is_last or now_s - self._read_s >= 0.9 * self._source.period_s
+        news = self._source.read(clock) if is_due else []
+        self._read_s = now_s if is_due else self._read_s
+        first, self._first = self._first, []
+        return first + news
+
+    def _compared(self, holes: Points, *, is_last: bool) -> tuple[dict[str, float], list[Note]]:
+        anchor = self._anchor
+        if anchor is None:
+            return {}, []
+        for hole in holes:
+            anchor.skip(hole)
+        is_news, has_fallen = anchor.settle(self._integral, is_last=is_last)
+        notes = [_reset_note(self.calls.label)] if has_fallen else []
+        gain = anchor.gain()
+        if gain is None:
+            return {}, [*notes, _short_note(self.calls.label, anchor.seconds)] if is_last else notes
+        if not is_news:
+            return {}, notes
+        if GAIN_TRUSTED[0] <= gain <= GAIN_TRUSTED[1]:
+            return {self.device.id: gain}, notes
+        if not self._doubted:
+            self._doubted = True
+            notes.append(_doubt_note(self.calls.label, anchor))
+        return {self.device.id: 1.0}, notes
+
+
+class CountedGauge:
+    """A board whose energy counter is all there is."""
+
+    period_s: float | None = None
+
+    def __init__(self, device: Device, calls: Calls, first: tuple[float, float]) -> None:
+        self.device, self.calls = device, calls
+        self._first: Points = [(first[0], 0.0)]
+        self._newest, self._joules = first, 0.0
+
+    @property
+    def end_s(self) -> float:
+        """See Gauge."""
+        return self._newest[0]
+
+    def poll(self, clock: RunClock, *, is_last: bool) -> Poll:
+        """See Gauge."""
+        device, now_s = self.device.id, clock.offset_s()
+        before = self._newest
+        counted = self.calls.counter(clock) if is_last or now_s - before[0] >= 0.9 else None
+        has_news = counted is not None and counted[1] != before[1] and counted[0] > before[0]
+        if counted is None or not has_news:
+            gaps = (Gap(device, before[0], now_s),) if is_last and now_s - before[0] > HOLE_S else ()
+            return Poll(self.rest(), gaps=gaps)
+        self._newest = counted
+        if counted[1] < before[1]:
+            point = _readings(device, [(counted[0], self._joules)])
+            return Poll(self.rest() + point, gaps=(Gap(device, before[0], counted[0]),), notes=(_reset_note(self.calls.label),))
+        self._joules += counted[1] - before[1]
+        return Poll(self.rest() + _readings(device, [(counted[0], self._joules)]))
+
+    def rest(self) -> tuple[Reading, ...]:
+        """See Gauge."""
+        first, self._first = self._first, []
+        return _readings(self.device.id, first)
+
+
+def _best_gauge(calls: Calls, board: Board, clock: RunClock) -> Gauge | None:
+    counted = calls.counter(clock)
+    source, first = _best_power(calls, board, clock)
+    if source is None and counted is None:
+        return None
+    if source is None or (counted and source.is_averaged):
+        return CountedGauge(_device(board, "counter", "NVML energy counter", 1.0), calls, counted) if counted else None
+    if counted:
+        device = _device(board, "anchored", f"{source.words}, scaled to the energy counter", 1.0)
+        return SampledGauge(device, calls, source, Anchor(counted), first)
+    edge_joules = (calls.limit_watts() or first[-1][1]) * source.blur_s
+    device = _device(board, "averaged" if source.is_averaged else "instant", source.words, edge_joules)
+    return SampledGauge(device, calls, source, None, first)
+
+
+def _best_power(calls: Calls, board: Board, clock: RunClock) -> tuple[PowerSource | None, Points]:
+    usage = UsagePower(calls, is_averaged=not calls.usage_is_instant(board.name))
+    sources: tuple[PowerSource, ...] = (BufferedPower(calls), InstantPower(calls), usage)
+    for source in sources:
+        first = source.read(clock)
+        if first:
+            return source, first
+    return None, []
+
+
+def _device(board: Board, method: Method, source: str, edge_joules: float) -> Device:
+    low, high = GAIN_OF_COUNTER if method in ("anchored", "counter") else GAIN_OF_SAMPLES
+    return Device(board.uuid, board.name, "gpu", method, low, high, source, edge_joules, ORIGIN_OF_METHOD[method])
+
+
+def _binding() -> Any:
+    try:
+        return import_module("pynvml")
+    except ModuleNotFoundError as error:
+        raise MeterError("NVIDIA GPUs are read through nvidia-ml-py, which is not installed: pip install nvidia-ml-py") from error
+
+
+def _start(nvml: Any) -> None:
+    try:
+        nvml.nvmlInit()
+    except nvml.NVMLError as error:
+        raise MeterError(WAYS_OUT.get(type(error).__name__, f"NVML cannot be started: {error}")) from error
+
+
+def _stop(nvml: Any) -> None:
+    try:
+        nvml.nvmlShutdown()
+    except nvml.NVMLError_Uninitialized:  # closed before, or the driver has gone
+        return
+
+
+def _board(nvml: Any, handle: Any, index: int) -> Board:
+    uuid, name, pci = nvml.nvmlDeviceGetUUID(handle), nvml.nvmlDeviceGetName(handle), nvml.nvmlDeviceGetPciInfo(handle)
+    return Board(index, _text(uuid), _text(name), _text(pci.busId))
+
+
+def _mig_parents(nvml: Any, handles: Mapping[Board, Any]) -> dict[str, str]:
+    """UUID of the board of each MIG instance."""
+    parents: dict[str, str] = {}
+    for board, handle in handles.items():
+        slots = _asked(nvml, "nvmlDeviceGetMaxMigDeviceCount", handle)
+        for i in range(0 if slots is None else slots):
+            instance = _asked(nvml, "nvmlDeviceGetMigDeviceHandleByIndex", handle, i)
+            uuid = None if instance is None else _asked(nvml, "nvmlDeviceGetUUID", instance)
+            if uuid is not None:
+                parents[_text(uuid)] = board.uuid
+    return parents
+
+
+def _asked(nvml: Any, function: str, *arguments: Any) -> Any:
+    """Answer of one function; None where binding, driver or board do not have it, or have nothing to say now."""
+    call = getattr(nvml, function, None)
+    if call is None:
+        return None
+    try:
+        return call(*arguments)
+    except nvml.NVMLError as error:
+        if type(error).__name__.removeprefix("NVMLError_") in LOST:
+            raise
+        return None
+
+
+def _nothing_visible(count: int, environ: Mapping[str, str]) -> str:
+    if count and "CUDA_VISIBLE_DEVICES" in environ:
+        return f"no NVIDIA GPU is visible: CUDA_VISIBLE_DEVICES={environ['CUDA_VISIBLE_DEVICES']!r} names none of the {count} here"
+    return "no NVIDIA GPU is visible: the driver is there but shows no board; a container needs --gpus all"
+
+
+def _point(clock: RunClock, watts: float | None) -> Points:
+    return [] if watts is None else [(clock.offset_s(), watts)]
+
+
+def _watts(milliwatts: float | None) -> float | None:
+    """Watts; None for zero, which a board that answers cannot draw: some report it for "unknown"."""
+    return watts_from_milliwatts(milliwatts) if milliwatts else None
+
+
+def _text(value: str | bytes) -> str:
+    return value.decode() if isinstance(value, bytes) else value
+
+
+def _readings(device: str, points: Points) -> tuple[Reading, ...]:
+    return tuple(Reading(device, offset_s, joules) for offset_s, joules in points)
+
+
+def _reset_note(label: str) -> Note:
+    return Note("counter-reset", f"the energy counter of {label} restarted; it was compared anew from there")
+
+
+def _short_note(label: str, seconds: float) -> Note:
+    return Note("anchor-short", f"the energy counter of {label} was compared with its power samples for {seconds:.0f} s; the samples stand alone")
+
+
+def _doubt_note(label: str, anchor: Anchor) -> Note:
+    return Note(
+        "tracer-degraded",
+        f"over {anchor.seconds:.0f} s the energy counter of {label} says {anchor.counter_joules:.0f} J and its power samples "
+        f"{anchor.sample_joules:.0f} J; they differ by over 10 %, so the samples are used as they are",
+    )

@@ -1,0 +1,225 @@
+"""The one thread of the tracer: opens the meters, polls them, accounts for spans, keeps the record."""
+
+import contextlib
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from carbonreport.measure.clock import RunClock
+from carbonreport.measure.curve import Curve
+from carbonreport.measure.guard import guarded
+from carbonreport.measure.meter import Meter, Poll
+from carbonreport.measure.spans import SpanLedger, SpanQueue
+from carbonreport.errors import MeterError
+from carbonreport.model.notes import Note
+from carbonreport.model.run import Span
+from carbonreport.store.writer import RecordWriter, device_line, end_line, gap_line, note_line, points_line, span_row, spans_line
+from carbonreport.units import QUARTER_HOUR_S
+
+# A ladder is tried from its first rung; the first meter that opens is used.
+Ladder = Sequence[tuple[str, Callable[[], Meter]]]
+
+_STEP_NOTED_S = 1.0
+_SLEEP_NOTED_S = 1.0
+_MAX_OPEN_POINTS = 48  # of one device in the tail, before they move to the record
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What the run's summary needs before anybody reads the record. Energies are after the gain. [J]"""
+
+    duration_s: float
+    joules: Mapping[str, float]
+    notes: tuple[Note, ...]
+
+
+class Sampler:
+    """Polls meters once an interval until it is told to stop; nothing that fails here reaches the program."""
+
+    def __init__(self, clock: RunClock, ladders: Sequence[Ladder], writer: RecordWriter, queue: SpanQueue, interval_s: float) -> None:
+        self._clock, self._ladders, self._writer, self._queue = clock, ladders, writer, queue
+        self._interval_s = interval_s
+        self._meters: list[tuple[str, Meter]] = []
+        self._curves: dict[str, Curve] = {}
+        self._gains: dict[str, float] = {}
+        self._notes: dict[str, Note] = {}
+        self._ledger = SpanLedger(clock)
+        self._batch = 0
+        self._quarter = self._quarter_now()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="carbonreport-sampler", daemon=True)
+        self._end_s: float | None = None
+        self.result: Result | None = None
+
+    def start(self) -> None:
+        """Start the thread; it opens the meters itself."""
+        self._thread.start()
+
+    def stop(self, timeout_s: float) -> bool:
+        """End the run now and wait for the last poll; False where a driver hangs longer than the timeout."""
+        self._end_s = self._clock.offset_s()
+        self._stop.set()
+        self._thread.join(timeout_s)
+        return not self._thread.is_alive()
+
+    def abandon(self) -> None:
+        """Forget the drivers: this process is a fork of the one that is measured. Takes no lock: its holder is gone."""
+        self._meters.clear()
+
+    def _run(self) -> None:
+        guarded("opening the meters", self._open, self._note)
+        while not self._stop.is_set():
+            guarded("sampling", self._tick, self._note)
+            self._stop.wait(self._next_wait_s())
+        guarded("the last reading", self._finish, self._note)
+        for name, meter in self._meters:
+            guarded(f"closing the meter {name}", meter.close, self._note)
+
+    def _next_wait_s(self) -> float:
+        periods = [meter.period_s for _, meter in self._meters if meter.period_s is not None]
+        return min([self._interval_s, *periods])
+
+    # Meters
+
+    def _open(self) -> None:
+        for ladder in self._ladders:
+            for name, create in ladder:
+                if self._open_one(name, create):
+                    break
+        self._write_tail()
+
+    def _open_one(self, name: str, create: Callable[[], Meter]) -> bool:
+        def try_open() -> bool:
+            try:
+                meter = create()
+                devices = meter.open(self._clock)
+            except MeterError as error:
+                self._note(Note(_REFUSED.get(name, "tracer-degraded"), str(error)))
+                return False
+            for device in devices:
+                self._curves[device.id] = Curve(device, self._clock.started_s)
+                self._writer.append(device_line(device))
+            self._meters.append((name, meter))
+            facts = getattr(meter, "environment", None)
+            if facts is not None:
+                self._writer.append({"type": "environment", "facts": dict(facts())})
+            return True
+
+        return bool(guarded(f"the meter {name}", try_open, self._note))
+
+    def _poll(self, *, is_last: bool) -> None:
+        for name, meter in self._meters:
+            poll = guarded(f"reading the meter {name}", lambda m=meter: m.poll(is_last=is_last), self._note)  # type: ignore[misc]
+            if poll is not None:
+                self._take(poll)
+
+    def _take(self, poll: Poll) -> None:
+        for gap in poll.gaps:
+            self._add_gap(gap.device, gap.from_s, gap.to_s)
+        for reading in poll.readings:
+            curve = self._curves.get(reading.device)
+            if curve is not None:
+                curve.add(reading.offset_s, reading.joules)
+        self._gains.update(poll.gains)
+        for note in poll.notes:
+            self._note(note)
+
+    def _add_gap(self, device: str, from_s: float, to_s: float) -> None:
+        if device in self._curves and to_s > max(from_s, 0.0):
+            self._curves[device].break_line()
+            self._writer.append(gap_line(device, max(from_s, 0.0), to_s))
+
+    # The record
+
+    def _tick(self) -> None:
+        self._look_at_clocks()
+        self._poll(is_last=False)
+        self._ledger.advance(self._queue.take(), self._curves, self._clock.offset_s(), is_last=False)
+        quarter = self._quarter_now()
+        if quarter != self._quarter and self._ledger.done_s + self._clock.started_s >= quarter * QUARTER_HOUR_S:
+            self._quarter = quarter
+            self._flush(quarter * QUARTER_HOUR_S)
+        elif any(len(curve.open_points()) > _MAX_OPEN_POINTS for curve in self._curves.values()):
+            self._flush_points()
+        self._write_tail()
+
+    def _look_at_clocks(self) -> None:
+        jump = self._clock.look()
+        now_s = self._clock.offset_s()
+        if jump.slept_s > _SLEEP_NOTED_S:
+            for device in self._curves:
+                self._add_gap(device, now_s - jump.slept_s, now_s)
+            self._note(Note("suspended", f"the machine slept for {jump.slept_s:.0f} s during the run"))
+        if abs(jump.stepped_s) > _STEP_NOTED_S:
+            way = "forward" if jump.stepped_s > 0 else "back"
+            self._note(Note("clock-stepped", f"the wall clock was set {way} by {abs(jump.stepped_s):.0f} s, {now_s:.0f} s after the start"))
+
+    def _quarter_now(self) -> int:
+        return int((self._clock.started_s + self._clock.offset_s()) // QUARTER_HOUR_S)
+
+    def _flush(self, before_s: float) -> None:
+        """Move points and the sums of finished quarter hours to the record."""
+        self._flush_points()
+        spans = self._ledger.take_before(before_s)
+        if spans:
+            self._append_spans(spans)
+
+    def _flush_points(self) -> None:
+        for device, curve in self._curves.items():
+            points = curve.closed_points()
+            if points:
+                self._writer.append(points_line(device, points))
+
+    def _append_spans(self, spans: Sequence[Span]) -> None:
+        still_open = self._ledger.open_sums()
+        ids = list(self._curves)
+        self._writer.append(spans_line(self._batch, [*spans, *still_open], ids))
+        if still_open:
+            self._ledger.take_before(float("inf"))
+        self._batch += 1
+
+    def _write_tail(self) -> None:
+        if not self._writer.write_tail(self._state()):
+            self._flush(float("inf"))
+            self._writer.write_tail(self._state())
+
+    def _state(self) -> dict[str, object]:
+        points = [(device, [round(t, 4) for t, _ in p], [round(j, 3) for _, j in p]) for device, curve in self._curves.items() if (p := curve.open_points())]
+        ids = list(self._curves)
+        spans = [span_row(span, ids) for span in self._ledger.open_sums()]
+        return {"offset_s": round(self._clock.offset_s(), 4), "batch": self._batch, "devices": ids, "points": points, "spans": spans, "gains": self._gains}
+
+    def _finish(self) -> None:
+        self._look_at_clocks()
+        self._poll(is_last=True)
+        end_s = self._end_s if self._end_s is not None else self._clock.offset_s()
+        for curve in self._curves.values():
+            curve.hold(end_s)
+        self._ledger.advance(self._queue.take(), self._curves, end_s, is_last=True)
+        for curve in self._curves.values():
+            curve.break_line()
+        self._note_spans()
+        self._flush(float("inf"))
+        joules = {device: curve.joules_at(end_s) * self._gains.get(device, 1.0) for device, curve in self._curves.items()}
+        self.result = Result(end_s, joules, tuple(self._notes.values()))
+        self._writer.append(end_line(end_s, self._gains))
+        self._writer.close(is_clean=True)
+
+    def _note_spans(self) -> None:
+        if self._queue.dropped:
+            self._note(Note("spans-dropped", f"{self._queue.dropped} span edges came faster than they could be kept"))
+        if self._ledger.folded:
+            self._note(Note("spans-folded", f"{len(self._ledger.folded)} span paths beyond the first 64 were added to their parents"))
+
+    def _note(self, note: Note) -> None:
+        """Keep the first note of each slug and subject; a sampler that fails every second says so once."""
+        key = f"{note.slug}:{note.text[:40]}"
+        if key in self._notes or len(self._notes) >= 100:
+            return
+        self._notes[key] = note
+        with contextlib.suppress(OSError):  # a full disk: the note stays for the summary
+            self._writer.append(note_line(note))
+
+
+# What a refusal means to the reader of the record, by meter.
+_REFUSED = {"nvml": "no-gpu", "rapl": "host-unreadable"}

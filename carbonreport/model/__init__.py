@@ -1,0 +1,1 @@
+"""What things are: frozen data, no file, clock, network or GPU. `run.py` is stdlib only."""

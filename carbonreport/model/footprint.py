@@ -1,0 +1,201 @@
+"""What a run, or many, used and emitted, with everything that a statement needs to say about it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from carbonreport.model.notes import Note
+from carbonreport.model.quantity import Origin, Quantity
+from carbonreport.model.run import DeviceKind, Method, RunRecord
+from carbonreport.model.series import QUALITIES, Array, Family, IntensitySeries, Quality
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceEnergy:
+    """One device's part, over all runs.
+
+    Attributes:
+        it_joules: Its energy. [J]
+        grams: What was emitted for it, facility included. [gCO2e]
+        share: Its part of the IT energy, 0 to 1.
+        count: Equal devices that are known only together.
+        host: Salted id of the host that had it.
+    """
+
+    id: str
+    name: str
+    kind: DeviceKind
+    method: Method
+    source: str
+    it_joules: float
+    grams: float
+    share: float
+    count: int
+    host: str
+
+
+@dataclass(frozen=True, slots=True)
+class SpanEnergy:
+    """One span path's part, nested spans included.
+
+    Attributes:
+        path: Name, such as "train/step".
+        count: How often it ran.
+        seconds: Time inside it. [s]
+        items: What it handled, or None where nobody counted.
+        it_joules: Energy of the devices meanwhile. [J]
+        grams: Emissions of that energy, facility included. [gCO2e]
+    """
+
+    path: str
+    count: int
+    seconds: float
+    items: float | None
+    it_joules: float
+    grams: float
+
+    @property
+    def joules_per_item(self) -> float | None:
+        """IT energy of one item, or None where nobody counted. [J]"""
+        return self.it_joules / self.items if self.items else None
+
+    @property
+    def is_top_level(self) -> bool:
+        """Whether no other span contains it."""
+        return "/" not in self.path
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Hours:
+    """Energy by UTC hour; hours without energy in between are absent. All arrays have shape (n,).
+
+    Attributes:
+        start_s: POSIX second at which the hour begins.
+        it_joules: IT energy in the hour. [J]
+        facility_joules: Facility energy in the hour. [J]
+        grams: Location-based emissions of the hour. [gCO2e]
+        quality: Index into QUALITIES of the hour's intensity, the weakest of several.
+    """
+
+    start_s: Array
+    it_joules: Array
+    facility_joules: Array
+    grams: Array
+    quality: NDArray[np.int8]
+
+    def quality_of(self, index: int) -> Quality:
+        """Quality of one hour's intensity in words."""
+        return QUALITIES[int(self.quality[index])]
+
+
+@dataclass(frozen=True, slots=True)
+class GridUse:
+    """What one zone's grid contributed.
+
+    Attributes:
+        zone: Grid zone.
+        grams_per_kwh: Mean intensity, weighted by facility energy.
+        share: Part of the facility energy, 0 to 1.
+        qualities: Share of the energy by quality of the intensity.
+        family: Life-cycle or direct, consumption or production.
+        source: Name and version of the data.
+    """
+
+    zone: str
+    grams_per_kwh: Quantity
+    share: float
+    qualities: tuple[tuple[Quality, float], ...]
+    family: Family
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Embodied:
+    """Emissions of making the hardware, spread over its life: a row of its own, outside scope 2.
+
+    Attributes:
+        grams: The runs' share. [gCO2e]
+        basis: In words: figure, lifetime, use, source of each device.
+    """
+
+    grams: Quantity
+    basis: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Footprint:
+    """Energy and emissions of a set of runs.
+
+    Attributes:
+        it_joules: Energy of the devices. [J]
+        facility_joules: Energy at the facility's meter. [J]
+        grams: Location-based emissions. [gCO2e]
+        market_grams: Market-based emissions by contract, or None; never added to `grams`.
+        embodied: Emissions of making the hardware, or None.
+        pue: Energy-weighted PUE.
+        kinds: Energy by kind of device.
+        devices: By device.
+        spans: By path, nested spans included in their parents.
+        rest_joules: Energy outside all spans. [J]
+        rest_grams: Emissions outside all spans. [gCO2e]
+        hours: By UTC hour.
+        grids: By zone.
+        covered: Part of the devices' time with a reading, 0 to 1.
+        run_seconds: Wall-clock time of all counted runs. [s]
+        gpu_seconds: The same times the GPUs of each. [s]
+        notes: What the reader must know.
+        log_widths: 90 % half widths of ln by kind: "gpu", "host", "pue", "grid": what to know better first.
+        origins: Share of the IT energy by how it is known.
+    """
+
+    it_joules: Quantity
+    facility_joules: Quantity
+    grams: Quantity
+    market_grams: Quantity | None
+    embodied: Embodied | None
+    pue: Quantity
+    kinds: tuple[tuple[DeviceKind, Quantity], ...]
+    devices: tuple[DeviceEnergy, ...]
+    spans: tuple[SpanEnergy, ...]
+    rest_joules: float
+    rest_grams: float
+    hours: Hours
+    grids: tuple[GridUse, ...]
+    covered: float
+    run_seconds: float
+    gpu_seconds: float
+    notes: tuple[Note, ...]
+    log_widths: tuple[tuple[str, float], ...]
+    origins: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ChargedRun:
+    """A run with every slice at the PUE and intensity of its own time; n slices, d devices.
+
+    Attributes:
+        run: The record.
+        grid: Intensities of its zone.
+        edges_s: Slice edges, POSIX seconds, rising. Shape (n + 1,).
+        it_joules: Energy of each device in each slice. [J] Shape (d, n).
+        pue: PUE of each slice. Shape (n,).
+        pue_factors: Ends of its 90 % range, as factors on the value.
+        pue_source: Where the PUE comes from.
+        pue_origin: Whether it was reported or assumed.
+        grams_per_kwh: Intensity of each slice. [gCO2e/kWh] Shape (n,).
+        quality: Index into QUALITIES of each slice. Shape (n,).
+        notes: What was assumed for it.
+    """
+
+    run: RunRecord
+    grid: IntensitySeries
+    edges_s: Array
+    it_joules: Array
+    pue: Array
+    pue_factors: tuple[float, float]
+    pue_source: str
+    pue_origin: Origin
+    grams_per_kwh: Array
+    quality: NDArray[np.int8]
+    notes: tuple[Note, ...]

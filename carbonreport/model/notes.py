@@ -1,0 +1,59 @@
+"""Notes: what was guessed, lost or limited, said aloud. One table of slugs; unknown slugs are refused."""
+
+from dataclasses import dataclass
+
+# slug -> what it means to a reader of the statement. The README's table is generated from this one.
+SLUGS: dict[str, str] = {
+    "annual-level": "the zone has no hourly data; every hour is charged at the yearly mean",
+    "anchor-short": "the energy counter was compared with the power samples for under 30 s; the samples stand alone",
+    "averaged-power": "only a one-second average of power could be read; the ends of the run are blurred",
+    "clock-stepped": "the wall clock was set during the run; hours count from its reading at the start",
+    "contract-partial": "the contract covers a part of the energy; the rest is charged at the location-based intensity",
+    "counter-reset": "an energy counter restarted; the energy of that moment is missing",
+    "device-lost": "a device stopped answering; its energy after that is missing",
+    "estimated-run": "nothing was measured: energy is power times hours, as the author gave them",
+    "grid-constant": "the zone's hourly data hardly change; its day curve is not trusted",
+    "grid-estimated": "the provider estimated the zone's hours; they were not measured",
+    "grid-gap-filled": "hours missing from the series were taken from the zone's typical profile",
+    "grid-yearly-fallback": "built without hourly profiles; every hour is charged at Ember's yearly mean",
+    "host-edges": "spans were stamped on the host: GPU work launched in one span may run in the next",
+    "host-modelled": "the processors were not measured; their energy is a model of busy time with a wide interval",
+    "host-unreadable": "the processors' energy counters exist but may not be read",
+    "interrupted": "the run ended without a clean end; at most its last two seconds are missing",
+    "mean-watts-given": "the mean power was typed in; nobody knows here how it was measured",
+    "nested-run": "this run lies inside another one of the statement and is counted once",
+    "no-gpu": "no GPU was visible to the run",
+    "pue-annual": "an annual PUE was used for a run of under a month",
+    "pue-assumed": "nobody gave a PUE; the default of an unknown data centre was used",
+    "rated-power": "the power is the board's rated power: an upper bound, not a measurement",
+    "rated-power-scaled": "the power is a typical share of the board's rated power",
+    "reading-gap": "a device could not be read for a while; that energy is missing",
+    "record-torn": "the record's last line was cut off and was left out",
+    "run-not-counted": "a second meter of the same run and device was left out",
+    "spans-dropped": "more span edges came than could be kept; some spans are missing",
+    "spans-folded": "more than 64 span paths were used; later ones were added to their parents",
+    "suspended": "the machine slept during the run; that time has no reading",
+    "tracer-degraded": "a part of the tracer failed and was switched off; the program went on",
+    "typical-profile": "the hours were not observed; a typical month and hour of the zone was used",
+    "zero-length": "the run has no length; there is nothing to charge",
+    "zone-guessed": "nobody gave a grid zone; the country of the host's time zone was taken",
+    "zone-retired": "the grid zone is no longer published under this name",
+    "zone-unknown": "nobody gave a grid zone; the world average was used",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """One thing that the reader of a number must know.
+
+    Attributes:
+        slug: Key of SLUGS.
+        text: What happened here, one sentence without a full stop.
+    """
+
+    slug: str
+    text: str
+
+    def __post_init__(self) -> None:
+        if self.slug not in SLUGS:
+            raise ValueError(f"unknown note slug {self.slug!r}")

@@ -1,0 +1,1 @@
+"""Numbers to words (compose), words to files (formats, through templates)."""

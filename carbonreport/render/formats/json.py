@@ -1,0 +1,105 @@
+"""JSON: the numbers in full, units in the names; what `show --json` prints."""
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from carbonreport.model.footprint import Footprint
+from carbonreport.model.quantity import Quantity
+from carbonreport.model.statement import Statement
+from carbonreport.units import kwh
+
+MARK = "written_by"
+
+
+def create(options: Mapping[str, str]) -> "Json":
+    """The JSON format; it has no options."""
+    return Json()
+
+
+def available() -> str | None:
+    """Why JSON cannot be written: never."""
+    return None
+
+
+class Json:
+    """Renders a statement with its numbers."""
+
+    suffix = ".json"
+
+    def render(self, statement: Statement, footprint: Footprint, style: str, *, has_bib: bool) -> str:
+        """The object of `show --json` plus the statement's sections."""
+        return dumps({MARK: statement.made_by, **footprint_object(footprint), "sections": statement_object(statement)})
+
+
+def dumps(value: Any) -> str:
+    """Readable JSON with a final newline."""
+    return json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def quantity_object(q: Quantity) -> dict[str, Any]:
+    """A quantity with its interval and how it is known."""
+    return {"value": q.value, "low": q.low, "high": q.high, "unit": q.unit, "origin": q.origin, "source": q.source}
+
+
+def footprint_object(f: Footprint) -> dict[str, Any]:
+    """Everything that `show --json` prints; energies in J, masses in gCO2e, times UTC."""
+    return {
+        "it_joules": quantity_object(f.it_joules),
+        "facility_joules": quantity_object(f.facility_joules),
+        "grams": quantity_object(f.grams),
+        "market_grams": None if f.market_grams is None else quantity_object(f.market_grams),
+        "embodied": None if f.embodied is None else {**quantity_object(f.embodied.grams), "basis": list(f.embodied.basis)},
+        "pue": quantity_object(f.pue),
+        "devices": [
+            {"id": d.id, "name": d.name, "kind": d.kind, "method": d.method, "source": d.source, "count": d.count, "it_joules": d.it_joules, "grams": d.grams, "share": d.share}
+            for d in f.devices
+        ],
+        "kinds": {kind: quantity_object(quantity) for kind, quantity in f.kinds},
+        "spans": [
+            {"path": s.path, "count": s.count, "seconds": s.seconds, "items": s.items, "it_joules": s.it_joules, "grams": s.grams, "joules_per_item": s.joules_per_item}
+            for s in f.spans
+        ],
+        "rest": {"it_joules": f.rest_joules, "grams": f.rest_grams},
+        "hours": _hours(f),
+        "grids": [
+            {"zone": g.zone, "grams_per_kwh": quantity_object(g.grams_per_kwh), "share": g.share, "qualities": dict(g.qualities), "family": str(g.family), "source": g.source}
+            for g in f.grids
+        ],
+        "covered": f.covered,
+        "run_seconds": f.run_seconds,
+        "gpu_seconds": f.gpu_seconds,
+        "origins": dict(f.origins),
+        "notes": [{"slug": note.slug, "text": note.text} for note in f.notes],
+    }
+
+
+def _hours(f: Footprint) -> list[dict[str, Any]]:
+    rows = []
+    hours = f.hours
+    columns = zip(hours.start_s.tolist(), hours.it_joules.tolist(), hours.facility_joules.tolist(), hours.grams.tolist(), strict=True)
+    for i, (start_s, it_joules, facility_joules, grams) in enumerate(columns):
+        rows.append(
+            {
+                "start": datetime.fromtimestamp(start_s, UTC).strftime("%Y-%m-%dT%H:%MZ"),
+                "it_joules": it_joules,
+                "facility_joules": facility_joules,
+                "grams": grams,
+                "grams_per_kwh": grams / kwh(facility_joules) if facility_joules else None,
+                "pue": facility_joules / it_joules if it_joules else None,
+                "quality": hours.quality_of(i),
+            }
+        )
+    return rows
+
+
+def statement_object(s: Statement) -> dict[str, Any]:
+    """The statement's words, as every format prints them."""
+    return {
+        "paragraph": " ".join(sentence.text for sentence in s.paragraph),
+        "table": [{"label": r.label, "value": r.value, "interval": r.interval, "known": r.known, "source": r.source} for r in s.rows],
+        "runs": [{"name": r.name, "kind": r.kind, "runs": r.runs, "time": r.time, "energy": r.energy, "emissions": r.emissions, "per_item": r.per_item} for r in s.runs],
+        "omissions": list(s.omissions),
+        "notes": [{"slug": slug, "text": text} for slug, text in s.notes],
+    }

@@ -1,0 +1,141 @@
+"""`carbonreport.toml`: what a lab knows of itself. Every field is checked; an error names the file and the field."""
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from carbonreport.errors import BadPue, SiteError
+from carbonreport.model.embodied import Contract, EmbodiedSource
+from carbonreport.model.pue import PueProfile, pue_from_text
+
+FILE_NAME = "carbonreport.toml"
+
+
+class _Pue(msgspec.Struct, forbid_unknown_fields=True):
+    value: float
+    low: float | None = None
+    high: float | None = None
+    source: str = "site file"
+
+
+class _Place(msgspec.Struct, forbid_unknown_fields=True):
+    zone: str | None = None
+    time_zone: str | None = None
+    site: str | None = None
+    pue: _Pue | float | str | None = None
+
+
+class _Price(msgspec.Struct, forbid_unknown_fields=True):
+    per_kwh: float
+    currency: str
+
+
+class _Contract(msgspec.Struct, forbid_unknown_fields=True):
+    grams_per_kwh: float
+    instrument: str
+    share: float = 1.0
+
+
+class _Embodied(msgspec.Struct, forbid_unknown_fields=True):
+    kg: float
+    lifetime_years: float
+    utilisation: float
+    source: str
+    per_gpus: float = 1.0
+
+
+class _EmbodiedTable(msgspec.Struct, forbid_unknown_fields=True):
+    devices: dict[str, _Embodied]
+
+
+class _Host(msgspec.Struct, forbid_unknown_fields=True):
+    idle_watts: float
+    busy_watts: float
+
+
+class _File(msgspec.Struct, forbid_unknown_fields=True):
+    place: _Place = msgspec.field(default_factory=_Place)
+    price: _Price | None = None
+    contract: _Contract | None = None
+    embodied: _EmbodiedTable | None = None
+    host: _Host | None = None
+    facts: dict[str, str | int | float] = msgspec.field(default_factory=dict)
+
+
+class Site(msgspec.Struct, frozen=True):
+    """What a site file says.
+
+    Attributes:
+        zone: Grid zone, or None.
+        time_zone: IANA name, or None.
+        name: Name of the site, or None.
+        pue: PUE of the facility, or None.
+        contract: Contract for the market-based figure, or None.
+        embodied: Embodied emissions by device name.
+        host_watts: Idle and busy power of the host without GPUs, or None. [W]
+        facts: What the author wants printed, such as parameters = "1.3e9".
+        path: The file, for messages.
+    """
+
+    zone: str | None = None
+    time_zone: str | None = None
+    name: str | None = None
+    pue: PueProfile | None = None
+    contract: Contract | None = None
+    embodied: tuple[EmbodiedSource, ...] = ()
+    host_watts: tuple[float, float] | None = None
+    facts: Mapping[str, str] = {}
+    path: str = ""
+
+
+def find_site(given: str | Path | None, folder: Path) -> Path | None:
+    """The site file: the given one, else `carbonreport.toml` in a folder, else None."""
+    if given is not None:
+        return Path(given)
+    path = folder / FILE_NAME
+    return path if path.is_file() else None
+
+
+def read_site(path: Path | None) -> Site:
+    """Read a site file; an empty Site for None.
+
+    Raises:
+        SiteError: It cannot be read, or a field is wrong.
+    """
+    if path is None:
+        return Site()
+    try:
+        return _site(msgspec.toml.decode(path.read_bytes(), type=_File), path)
+    except OSError as error:
+        raise SiteError(f"cannot read the site file {path}: {error.strerror or error}") from error
+    except (msgspec.DecodeError, tomllib.TOMLDecodeError, ValueError, BadPue) as error:
+        raise SiteError(f"{path}: {error}") from error
+
+
+def _site(file: _File, path: Path) -> Site:
+    place, host, contract = file.place, file.host, file.contract
+    return Site(
+        zone=place.zone,
+        time_zone=place.time_zone,
+        name=place.site,
+        pue=_pue(place.pue, path),
+        contract=contract and Contract(contract.grams_per_kwh, contract.share, contract.instrument),
+        embodied=tuple(EmbodiedSource(name, e.kg, e.lifetime_years, e.utilisation, e.source, e.per_gpus) for name, e in (file.embodied.devices if file.embodied else {}).items()),
+        host_watts=host and (host.idle_watts, host.busy_watts),
+        facts={key: str(value) for key, value in file.facts.items()},
+        path=str(path),
+    )
+
+
+def _pue(given: _Pue | float | str | None, path: Path) -> PueProfile | None:
+    match given:
+        case None:
+            return None
+        case _Pue(value=value, low=None, high=None, source=source):
+            return PueProfile(value, value, value, "reported", source, has_range=False)
+        case _Pue(value=value, low=low, high=high, source=source):
+            return PueProfile(value, low if low is not None else value, high if high is not None else value, "reported", source)
+        case _:
+            return pue_from_text(str(given), f"site file {path.name}")

@@ -1,0 +1,273 @@
+"""Reads records: every line typed, every error with file, line and field."""
+
+from collections import defaultdict
+from datetime import datetime
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from carbonreport.errors import RecordError
+from carbonreport.model.notes import Note
+from carbonreport.model.pue import PueProfile
+from carbonreport.model.run import Device, DeviceKind, EnergyTrace, Method, Place, RunKind, RunRecord, Span
+from carbonreport.model.quantity import Origin
+from carbonreport.store.tail import newest_slot, tail_path
+from carbonreport.store.writer import FORMAT_VERSION
+
+
+class _Pue(msgspec.Struct):
+    value: float
+    low: float
+    high: float
+    origin: Origin
+    source: str
+    has_range: bool
+
+
+class _Place(msgspec.Struct):
+    zone: str | None
+    zone_source: str
+    time_zone: str | None
+    pue: _Pue | None
+    site: str | None
+
+
+class _Run(msgspec.Struct, tag_field="type", tag="run"):
+    carbonreport: int
+    id: str
+    name: str
+    kind: RunKind
+    host: str
+    parent: str | None
+    started: datetime
+    place: _Place
+    environment: dict[str, str]
+
+
+class _Device(msgspec.Struct, tag_field="type", tag="device"):
+    id: str
+    name: str
+    kind: DeviceKind
+    method: Method
+    gain_low: float
+    gain_high: float
+    source: str
+    edge_joules: float
+    origin: Origin
+    count: int = 1
+
+
+class _Points(msgspec.Struct, tag_field="type", tag="points"):
+    device: str
+    offsets_s: list[float]
+    joules: list[float]
+
+
+class _Gap(msgspec.Struct, tag_field="type", tag="gap"):
+    device: str
+    from_s: float
+    to_s: float
+
+
+_SpanRow = tuple[str, float, int, float, float | None, list[float]]
+
+
+class _Spans(msgspec.Struct, tag_field="type", tag="spans"):
+    batch: int
+    devices: list[str]
+    spans: list[_SpanRow]
+
+
+class _Note(msgspec.Struct, tag_field="type", tag="note"):
+    slug: str
+    text: str
+
+
+class _Environment(msgspec.Struct, tag_field="type", tag="environment"):
+    facts: dict[str, str]
+
+
+class _End(msgspec.Struct, tag_field="type", tag="end"):
+    duration_s: float
+    gains: dict[str, float]
+
+
+class _Tail(msgspec.Struct):
+    sequence: int
+    offset_s: float
+    batch: int
+    devices: list[str]
+    points: list[tuple[str, list[float], list[float]]]
+    spans: list[_SpanRow]
+    gains: dict[str, float]
+
+
+_Line = _Run | _Device | _Points | _Gap | _Spans | _Note | _Environment | _End
+_LINE = msgspec.json.Decoder(_Line)
+_TAIL = msgspec.json.Decoder(_Tail)
+
+
+class _Probe(msgspec.Struct):
+    carbonreport: int | None = None
+    type: Literal["run"] | str | None = None
+
+
+def load(path: str | Path) -> RunRecord:
+    """Read a record, finished or not.
+
+    Raises:
+        RecordError: Not a record, of a newer format, or torn elsewhere than in its last line.
+    """
+    path = Path(path)
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise RecordError(f"cannot read {path}: {error.strerror or error}") from error
+    lines, is_torn = _complete_lines(content)
+    if not lines or not _is_record(lines[0]):
+        raise RecordError(f"{path} is not a carbonreport record: its first line has no field 'carbonreport'; records are the .jsonl files that `carbonreport run` writes")
+    builder = _Builder(path)
+    for number, line in enumerate(lines, start=1):
+        builder.add(number, line)
+    if is_torn:
+        builder.notes.append(Note("record-torn", f"the last line of {path.name} was cut off and was left out"))
+    return builder.finish(newest_slot(tail_path(path)))
+
+
+def _complete_lines(content: bytes) -> tuple[list[bytes], bool]:
+    """Lines that end in a newline, and whether something is left over."""
+    *lines, rest = content.split(b"\n")
+    return lines, bool(rest)
+
+
+def _is_record(line: bytes) -> bool:
+    try:
+        return msgspec.json.decode(line, type=_Probe).carbonreport is not None
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return False
+
+
+class _Builder:
+    """Collects lines into a RunRecord."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.run: _Run | None = None
+        self.devices: dict[str, _Device] = {}
+        self.points: dict[str, tuple[list[float], list[float]]] = defaultdict(lambda: ([], []))
+        self.gaps: dict[str, list[tuple[float, float]]] = defaultdict(list)
+        self.spans: list[tuple[_SpanRow, list[str]]] = []
+        self.batch = -1
+        self.notes: list[Note] = []
+        self.environment: dict[str, str] = {}
+        self.end: _End | None = None
+
+    def add(self, number: int, content: bytes) -> None:
+        try:
+            line = _LINE.decode(content)
+            self._take(line)
+        except (msgspec.DecodeError, UnicodeDecodeError, ValueError) as error:
+            raise RecordError(f"{self.path}, line {number}: {error}; restore the file from a copy or leave it out") from error
+
+    def _take(self, line: _Line) -> None:
+        match line:
+            case _Run():
+                if line.carbonreport > FORMAT_VERSION:
+                    raise RecordError(f"{self.path} has record format {line.carbonreport}, this carbonreport reads {FORMAT_VERSION}: pip install --upgrade carbonreport")
+                self.run, self.environment = line, dict(line.environment)
+            case _Device():
+                self.devices[line.id] = line
+            case _Points():
+                self._extend(line.device, line.offsets_s, line.joules)
+            case _Gap():
+                self.gaps[line.device].append((line.from_s, line.to_s))
+            case _Spans():
+                self.batch = max(self.batch, line.batch)
+                self.spans += [(row, line.devices) for row in line.spans]
+            case _Note():
+                self.notes.append(Note(line.slug, line.text))
+            case _Environment():
+                self.environment.update(line.facts)
+            case _End():
+                self.end = line
+
+    def _extend(self, device: str, offsets_s: list[float], joules: list[float]) -> None:
+        if device not in self.devices:
+            raise ValueError(f"points of unknown device {device!r}")
+        if len(offsets_s) != len(joules):
+            raise ValueError(f"{len(offsets_s)} offsets for {len(joules)} energies of {device}")
+        times, energies = self.points[device]
+        for offset_s, energy in zip(offsets_s, joules, strict=True):
+            if not times or offset_s > times[-1]:
+                times.append(offset_s)
+                energies.append(max(energy, energies[-1]) if energies else energy)
+
+    def finish(self, slot: bytes | None) -> RunRecord:
+        """The record, with the newest tail applied where the run has no end."""
+        run = self.run
+        if run is None:
+            raise RecordError(f"{self.path}: no line of type 'run'")
+        if self.end is not None:
+            duration_s, gains = self.end.duration_s, self.end.gains
+        else:
+            duration_s, gains = self._unfinished(slot)
+        try:
+            return self._record(run, duration_s, gains)
+        except ValueError as error:
+            raise RecordError(f"{self.path}: {error}") from error
+
+    def _unfinished(self, slot: bytes | None) -> tuple[float, dict[str, float]]:
+        duration_s = max((times[-1] for times, _ in self.points.values() if times), default=0.0)
+        gains: dict[str, float] = {}
+        if slot is not None:
+            tail = _TAIL.decode(slot)
+            for device, offsets_s, joules in tail.points:
+                self._extend(device, offsets_s, joules)
+            if tail.batch > self.batch:
+                self.spans += [(row, tail.devices) for row in tail.spans]
+            duration_s, gains = max(duration_s, tail.offset_s), tail.gains
+        self.notes.append(Note("interrupted", f"{self.path.stem} has no clean end; it is counted up to {duration_s:.0f} s after its start, at most its last two seconds are missing"))
+        return duration_s, gains
+
+    def _record(self, run: _Run, duration_s: float, gains: dict[str, float]) -> RunRecord:
+        started_s = run.started.timestamp()
+        traces = []
+        for device, (times, energies) in self.points.items():
+            gain = gains.get(device, 1.0)
+            traces.append(EnergyTrace(device, tuple(times), tuple(energy * gain for energy in energies), tuple(self.gaps[device])))
+        place = run.place
+        pue = place.pue and PueProfile(place.pue.value, place.pue.low, place.pue.high, place.pue.origin, place.pue.source, place.pue.has_range)
+        return RunRecord(
+            id=run.id,
+            name=run.name,
+            kind=run.kind,
+            host=run.host,
+            started_s=started_s,
+            duration_s=duration_s,
+            devices=tuple(
+                Device(d.id, d.name, d.kind, d.method, d.gain_low, d.gain_high, d.source, d.edge_joules, d.origin, d.count) for d in self.devices.values()
+            ),
+            traces=tuple(traces),
+            spans=tuple(_merged_spans(self.spans, gains)),
+            place=Place(place.zone, place.zone_source, place.time_zone, pue, place.site),
+            parent=run.parent,
+            is_complete=self.end is not None,
+            environment=self.environment,
+            notes=tuple(dict.fromkeys(self.notes)),
+            source=self.path.name,
+        )
+
+
+def _merged_spans(rows: list[tuple[_SpanRow, list[str]]], gains: dict[str, float]) -> list[Span]:
+    """Rows of one path and quarter hour added, each device's joules times its gain."""
+    merged: dict[tuple[str, float], Span] = {}
+    for (path, quarter_s, count, seconds, items, joules), devices in rows:
+        energy = {d: j * gains.get(d, 1.0) for d, j in zip(devices, joules, strict=True)}
+        before = merged.get((path, quarter_s))
+        if before is not None:
+            count, seconds = count + before.count, seconds + before.seconds
+            items = before.items if items is None else items + (before.items if before.items is not None else 0.0)
+            energy = {d: energy.get(d, 0.0) + before.joules.get(d, 0.0) for d in {**before.joules, **energy}}
+        merged[path, quarter_s] = Span(path, quarter_s, count, seconds, items, energy)
+    return list(merged.values())

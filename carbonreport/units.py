@@ -1,0 +1,61 @@
+"""Unit conversions. Inside the package everything is W, J, s, gCO2e and UTC."""
+
+from typing import TypeVar
+
+JOULES_PER_KWH = 3.6e6
+SECONDS_PER_HOUR = 3600.0
+SECONDS_PER_YEAR = 365.0 * 24 * SECONDS_PER_HOUR
+QUARTER_HOUR_S = 900.0
+
+# A float, or an array of them: everything below is elementwise.
+N = TypeVar("N")
+
+
+def kwh(joules: N) -> N:
+    """Kilowatt-hours from joules."""
+    return joules / JOULES_PER_KWH  # type: ignore[operator, no-any-return]
+
+
+def joules_from_kwh(kilowatt_hours: N) -> N:
+    """Joules from kilowatt-hours."""
+    return kilowatt_hours * JOULES_PER_KWH  # type: ignore[operator, no-any-return]
+
+
+def hours(seconds: N) -> N:
+    """Hours from seconds."""
+    return seconds / SECONDS_PER_HOUR  # type: ignore[operator, no-any-return]
+
+
+def watts_from_milliwatts(milliwatts: float) -> float:
+    """Watts from the milliwatts that NVML reports."""
+    return milliwatts * 1e-3
+
+
+def joules_from_millijoules(millijoules: float) -> float:
+    """Joules from the millijoules that NVML reports."""
+    return millijoules * 1e-3
+
+
+def joules_from_microjoules(microjoules: float) -> float:
+    """Joules from the microjoules that powercap reports."""
+    return microjoules * 1e-6
+
+
+def seconds_from_microseconds(microseconds: float) -> float:
+    """Seconds from the microsecond stamps of NVML samples."""
+    return microseconds * 1e-6
+
+
+def seconds_from_nanoseconds(nanoseconds: int) -> float:
+    """Seconds from a nanosecond clock reading."""
+    return nanoseconds * 1e-9
+
+
+def kilograms(grams: N) -> N:
+    """Kilograms from grams."""
+    return grams * 1e-3  # type: ignore[operator, no-any-return]
+
+
+def grams_from_kilograms(kg: N) -> N:
+    """Grams from kilograms."""
+    return kg * 1e3  # type: ignore[operator, no-any-return]

@@ -1,0 +1,1 @@
+"""COMPOSITION: opens plug-ins, reads site and environment, and hands plain values down."""

@@ -1,0 +1,104 @@
+"""Run a command and measure it: output untouched, signals and exit code passed through."""
+
+import os
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from carbonreport.measure.sampler import Result
+from carbonreport.measure.tracer import Run
+from carbonreport.model.run import RunKind
+from carbonreport.workflows.place import PlaceOptions
+from carbonreport.workflows.trace import plan_run
+
+_NOT_FOUND = 127
+_NOT_EXECUTABLE = 126
+_SIGNAL_BASE = 128
+_SENT_BY_TERMINAL = 0x80  # si_code SI_KERNEL: the whole foreground group got it, the command too
+_FORWARDED = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGWINCH", "SIGCONT")
+_DEFAULTS = ("SIGPIPE", "SIGXFSZ")  # Python ignores these two; the command must not inherit that
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """How a command ended.
+
+    Attributes:
+        code: Its exit code; 128 + n for a signal, 127 not found, 126 not executable.
+        record: The record's path, or None where nothing was measured.
+        result: The run's numbers, or None where a driver hung.
+        message: Why the command could not start, or "".
+    """
+
+    code: int
+    record: Path | None
+    result: Result | None
+    message: str = ""
+
+
+def run_command(
+    command: Sequence[str],
+    *,
+    name: str | None,
+    kind: RunKind,
+    folder: Path,
+    options: PlaceOptions,
+    interval_s: float,
+    environ: Mapping[str, str] = os.environ,
+) -> Finished:
+    """Run a command to its end under a tracer.
+
+    Raises:
+        CarbonreportError: The place or the folder cannot be used; the command was not started.
+    """
+    plan = plan_run(name or _name_of(command), kind=kind, folder=folder, options=options, interval_s=interval_s, meters=None, environ=environ)
+    run = Run(plan)
+    signals = {getattr(signal, n) for n in (*_FORWARDED, "SIGCHLD") if hasattr(signal, n)}
+    old_mask = signal.pthread_sigmask(signal.SIG_BLOCK, signals)  # before the sampler's thread begins, so that it inherits the mask
+    try:
+        run.start()
+        try:
+            code, message = _spawn_and_wait(command, signals, old_mask)
+        finally:
+            result = run.stop()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, old_mask)
+    return Finished(code, run.path, result, message)
+
+
+def _name_of(command: Sequence[str]) -> str:
+    """The script of an interpreter, else the command."""
+    first = Path(command[0]).name
+    if first.startswith("python") and len(command) > 1:
+        if command[1] == "-m" and len(command) > 2:
+            return command[2]
+        return next((Path(part).stem for part in command[1:] if not part.startswith("-")), first)
+    return first
+
+
+def _spawn_and_wait(command: Sequence[str], signals: set[signal.Signals], old_mask: set[signal.Signals] | set[int]) -> tuple[int, str]:
+    sys.stdout.flush()
+    sys.stderr.flush()
+    defaults = [getattr(signal, n) for n in _DEFAULTS if hasattr(signal, n)]
+    try:
+        pid = os.posix_spawnp(command[0], list(command), os.environ, setsigmask=old_mask, setsigdef=defaults)
+    except FileNotFoundError:
+        return _NOT_FOUND, f"command not found: {command[0]}"
+    except (PermissionError, OSError) as error:
+        return _NOT_EXECUTABLE, f"cannot execute {command[0]}: {error.strerror or error}"
+    return _wait(pid, signals), ""
+
+
+def _wait(pid: int, signals: set[signal.Signals]) -> int:
+    """Wait for the command; pass on what was sent to us alone, not what the terminal sent to the whole group."""
+    while True:
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        if ended:
+            break
+        info = signal.sigwaitinfo(signals)
+        if info.si_signo != signal.SIGCHLD and info.si_code != _SENT_BY_TERMINAL:
+            os.kill(pid, info.si_signo)
+    code = os.waitstatus_to_exitcode(status)
+    return _SIGNAL_BASE - code if code < 0 else code
