@@ -39,7 +39,7 @@ def find_board(name: str) -> Board:
 @lru_cache(maxsize=1)
 def _boards() -> dict[str, Board]:
     with _TABLE.open(encoding="utf-8", newline="") as file:
-        rows = [row for row in csv.DictReader(line for line in file if not line.startswith("#"))]
+        rows = list(csv.DictReader(line for line in file if not line.startswith("#")))
     boards = {}
     for row in rows:
         board = Board(row["name"], float(row["rated_watts"]), row["source"])

@@ -79,6 +79,14 @@ class MeterError(CarbonreportError):
     """A meter that cannot be opened or read; the tracer turns it into a note."""
 
 
+class MeterAbsent(MeterError):
+    """The machine has nothing of this kind to read; no fault, and another meter may stand in."""
+
+
+class MeterDenied(MeterError):
+    """There is something to read, but not for this user; the message says how to change that."""
+
+
 class DeviceLost(MeterError):
     """A device stopped answering while it was measured."""
 

@@ -121,9 +121,12 @@ def _site(file: _File, path: Path) -> Site:
         time_zone=place.time_zone,
         name=place.site,
         pue=_pue(place.pue, path),
-        contract=contract and Contract(contract.grams_per_kwh, contract.share, contract.instrument),
-        embodied=tuple(EmbodiedSource(name, e.kg, e.lifetime_years, e.utilisation, e.source, e.per_gpus) for name, e in (file.embodied.devices if file.embodied else {}).items()),
-        host_watts=host and (host.idle_watts, host.busy_watts),
+        contract=None if contract is None else Contract(contract.grams_per_kwh, contract.share, contract.instrument),
+        embodied=tuple(
+            EmbodiedSource(name, e.kg, e.lifetime_years, e.utilisation, e.source, e.per_gpus)
+            for name, e in (file.embodied.devices if file.embodied else {}).items()
+        ),
+        host_watts=None if host is None else (host.idle_watts, host.busy_watts),
         facts={key: str(value) for key, value in file.facts.items()},
         path=str(path),
     )

@@ -1,29 +1,27 @@
 """Unit conversions. Inside the package everything is W, J, s, gCO2e and UTC."""
 
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from carbonreport.model.series import Array
 
 JOULES_PER_KWH = 3.6e6
 SECONDS_PER_HOUR = 3600.0
 SECONDS_PER_YEAR = 365.0 * 24 * SECONDS_PER_HOUR
 QUARTER_HOUR_S = 900.0
 
-# A float, or an array of them: everything below is elementwise.
-N = TypeVar("N")
+# A float or an array: everything with it is elementwise.
+N = TypeVar("N", float, "Array")
 
 
 def kwh(joules: N) -> N:
     """Kilowatt-hours from joules."""
-    return joules / JOULES_PER_KWH  # type: ignore[operator, no-any-return]
-
-
-def joules_from_kwh(kilowatt_hours: N) -> N:
-    """Joules from kilowatt-hours."""
-    return kilowatt_hours * JOULES_PER_KWH  # type: ignore[operator, no-any-return]
+    return joules / JOULES_PER_KWH
 
 
 def hours(seconds: N) -> N:
     """Hours from seconds."""
-    return seconds / SECONDS_PER_HOUR  # type: ignore[operator, no-any-return]
+    return seconds / SECONDS_PER_HOUR
 
 
 def watts_from_milliwatts(milliwatts: float) -> float:
@@ -51,11 +49,6 @@ def seconds_from_nanoseconds(nanoseconds: int) -> float:
     return nanoseconds * 1e-9
 
 
-def kilograms(grams: N) -> N:
-    """Kilograms from grams."""
-    return grams * 1e-3  # type: ignore[operator, no-any-return]
-
-
-def grams_from_kilograms(kg: N) -> N:
+def grams_from_kilograms(kg: float) -> float:
     """Grams from kilograms."""
-    return kg * 1e3  # type: ignore[operator, no-any-return]
+    return kg * 1e3

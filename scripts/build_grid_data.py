@@ -144,7 +144,9 @@ def _check(shapes: dict[str, Array], table: dict[str, Row]) -> None:
     print(f"{len(shapes)} shapes agree with the reference table; largest difference {worst:.5f}")
 
 
-def _zone_rows(raw: Path, averages: list[Row], time_zones: dict[str, str], datasets: dict[str, str], means: dict[str, float]) -> Iterator[list[str]]:
+def _zone_rows(
+    raw: Path, averages: list[Row], time_zones: dict[str, str], datasets: dict[str, str], means: dict[str, float]
+) -> Iterator[list[str]]:
     levels: dict[str, dict[int, str]] = defaultdict(dict)
     names = dict(NAMES)
     for row in averages:
@@ -178,7 +180,13 @@ def _class_of(level: float, classes: list[Row]) -> Row:
     """Error numbers of the zones with a yearly mean of this size: "<50", "50-150", …, ">=500"."""
     for row in classes:
         text = row["level_g_per_kwh"]
-        low, high = (0.0, float(text[1:])) if text[0] == "<" else (float(text[2:]), math.inf) if text[0] == ">" else tuple(map(float, text.split("-")))
+        low, high = (
+            (0.0, float(text[1:]))
+            if text[0] == "<"
+            else (float(text[2:]), math.inf)
+            if text[0] == ">"
+            else tuple(map(float, text.split("-")))
+        )
         if low <= level < high:
             return row
     raise SystemExit(f"no error class for a level of {level} g/kWh")

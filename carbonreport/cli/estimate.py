@@ -21,7 +21,18 @@ from carbonreport.workflows.place import PlaceOptions
 @click.option("--out", metavar="DIR", default="runs", show_default=True, type=click.Path(path_type=Path), help="Folder of the record.")
 @click.option("--quiet", is_flag=True, help="No summary.")
 @place_options()
-def command(gpu: str, count: int, hours: float, mean_watts: float | None, start: str, name: str, kind: RunKind, out: Path, quiet: bool, place: PlaceOptions) -> None:
+def command(
+    gpu: str,
+    count: int,
+    hours: float,
+    mean_watts: float | None,
+    start: str,
+    name: str,
+    kind: RunKind,
+    out: Path,
+    quiet: bool,
+    place: PlaceOptions,
+) -> None:
     """Write the record of a run that nobody measured, labelled as an estimate with a wide range."""
     from carbonreport.grid.zones import time_zone_of
     from carbonreport.model.run import Place

@@ -9,7 +9,9 @@ from carbonreport.workflows.place import PlaceOptions
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_PUE_HELP = "Facility energy / IT energy: 1.2, a range 1.1:1.5, or a class: desktop, hpc, aws, azure, gcp, meta, cloud, datacentre, server-room."
+_PUE_HELP = (
+    "Facility energy / IT energy: 1.2, a range 1.1:1.5, or a class: desktop, hpc, aws, azure, gcp, meta, cloud, datacentre, server-room."
+)
 
 
 def place_options(*, with_grid: bool = True) -> Callable[[F], F]:
@@ -28,7 +30,11 @@ def place_options(*, with_grid: bool = True) -> Callable[[F], F]:
             click.option("--site", metavar="FILE", help="Site file; carbonreport.toml of the working folder by default."),
         ]
         if with_grid:
-            options.append(click.option("--grid", metavar="embedded|FILE.csv", help="Intensities: the embedded profiles (default) or a CSV with time,g_per_kwh."))
+            options.append(
+                click.option(
+                    "--grid", metavar="embedded|FILE.csv", help="Intensities: the embedded profiles (default) or a CSV with time,g_per_kwh."
+                )
+            )
         for option in reversed(options):
             decorated = option(decorated)
         return decorated  # type: ignore[no-any-return]

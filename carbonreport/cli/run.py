@@ -37,7 +37,9 @@ def _summarise(finished: Finished, place: PlaceOptions) -> None:
     if finished.record is None:
         return
     if finished.result is None:
-        click.echo(f"carbonreport: a driver did not answer at the end; the record is kept as an unfinished one: {finished.record}", err=True)
+        click.echo(
+            f"carbonreport: a driver did not answer at the end; the record is kept as an unfinished one: {finished.record}", err=True
+        )
         return
     from carbonreport.workflows.summary import summary_lines
 

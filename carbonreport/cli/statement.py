@@ -10,7 +10,15 @@ from carbonreport.workflows.place import PlaceOptions
 
 @click.command("statement")
 @click.argument("records", nargs=-1, required=True, metavar="RECORD…")
-@click.option("-o", "--output", "outputs", multiple=True, metavar="FILE", type=click.Path(path_type=Path), help="Where to write it: .tex, .md or .json; may be given several times. Markdown on standard output by default.")
+@click.option(
+    "-o",
+    "--output",
+    "outputs",
+    multiple=True,
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Where to write it: .tex, .md or .json; may be given several times. Markdown on standard output by default.",
+)
 @click.option("--style", default="plain", show_default=True, help="Words and layout.")
 @click.option("--bib", metavar="FILE.bib", type=click.Path(path_type=Path), help="Write the references too, and cite them.")
 @click.option("--force", is_flag=True, help="Replace files that carbonreport did not write.")

@@ -59,7 +59,13 @@ def _spans(footprint: Footprint) -> Table:
     table = _table("span", "count", "time", "energy", "emissions", "per item")
     for span in footprint.spans:
         per_item = span.joules_per_item
-        cells = [f"{span.count:,}", duration(span.seconds), scaled(span.it_joules, "J"), scaled(span.grams, "gCO2e"), "" if per_item is None else scaled(per_item, "J")]
+        cells = [
+            f"{span.count:,}",
+            duration(span.seconds),
+            scaled(span.it_joules, "J"),
+            scaled(span.grams, "gCO2e"),
+            "" if per_item is None else scaled(per_item, "J"),
+        ]
         table.add_row(Text("  " * span.path.count("/") + span.path.rpartition("/")[2]), *cells)
     table.add_row("outside spans", "", "", plain(footprint.rest_joules) + " J", scaled(max(footprint.rest_grams, 0.0), "gCO2e"), "")
     return table

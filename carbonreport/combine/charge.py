@@ -25,7 +25,9 @@ def charge(run: RunRecord, *, grid: IntensitySeries, pue: PueProfile) -> Charged
         GridGap: The series does not cover the run.
     """
     edges_s = slice_edges(run.started_s, run.ended_s, grid.edges_s)
-    it_joules = np.array([_slice_joules(_trace_of(run, device.id), edges_s - run.started_s) for device in run.devices]).reshape(len(run.devices), edges_s.size - 1)
+    it_joules = np.array([_slice_joules(_trace_of(run, device.id), edges_s - run.started_s) for device in run.devices]).reshape(
+        len(run.devices), edges_s.size - 1
+    )
     index = _covering(grid, edges_s)
     factors, notes = _pue_factors(run, pue)
     return ChargedRun(
@@ -80,4 +82,6 @@ def _pue_factors(run: RunRecord, pue: PueProfile) -> tuple[tuple[float, float], 
     if run.duration_s >= _MONTH_S or pue.value == 1.0:
         return (1.0, 1.0), []
     low, high = _ANNUAL_PUE_FACTORS
-    return (max(low, 1.0 / pue.value), high), [Note("pue-annual", f"PUE {pue.value:g} is an annual value; the months of a year differ from it by about 4 %")]
+    return (max(low, 1.0 / pue.value), high), [
+        Note("pue-annual", f"PUE {pue.value:g} is an annual value; the months of a year differ from it by about 4 %")
+    ]

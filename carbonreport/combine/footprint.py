@@ -1,7 +1,7 @@
 """Energy and emissions of charged runs: totals with intervals, by device, span, hour and zone."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -20,7 +20,13 @@ from carbonreport.model.run import DEVICE_KINDS, DeviceKind, RunRecord
 from carbonreport.model.series import QUALITIES, Array, IntensitySeries, Quality
 from carbonreport.units import JOULES_PER_KWH, SECONDS_PER_HOUR, kwh
 
-_ORIGIN_OF_QUALITY: dict[Quality, Origin] = {"measured": "reported", "estimated": "estimated", "typical": "estimated", "annual": "estimated", "forecast": "estimated"}
+_ORIGIN_OF_QUALITY: dict[Quality, Origin] = {
+    "measured": "reported",
+    "estimated": "estimated",
+    "typical": "estimated",
+    "annual": "estimated",
+    "forecast": "estimated",
+}
 _SMALL_SHARE = 0.01  # a part below this share does not weaken the origin of the sum
 
 
@@ -59,7 +65,9 @@ def total(charged: Sequence[ChargedRun], *, embodied: Sequence[EmbodiedSource] =
     market, market_notes = sums.market(contract)
     return Footprint(
         it_joules=sums.quantity(sums.it_joules, "J", sums.it_factors, sums.energy_origin, sums.meters),
-        facility_joules=sums.quantity(sums.facility_joules, "J", sums.facility_factors, sums.facility_origin, f"{sums.meters}; PUE {sums.pue_source}"),
+        facility_joules=sums.quantity(
+            sums.facility_joules, "J", sums.facility_factors, sums.facility_origin, f"{sums.meters}; PUE {sums.pue_source}"
+        ),
         grams=sums.quantity(sums.grams, "gCO2e", sums.gram_factors, sums.gram_origin, sums.grid_source, "location-based"),
         market_grams=market,
         embodied=made,
@@ -97,7 +105,11 @@ def _covered(runs: Sequence[RunRecord]) -> float:
     for run in runs:
         for trace in run.traces:
             if trace.offsets_s:
-                gaps = sum(min(b, trace.offsets_s[-1]) - max(a, trace.offsets_s[0]) for a, b in trace.gaps if b > trace.offsets_s[0] and a < trace.offsets_s[-1])
+                gaps = sum(
+                    min(b, trace.offsets_s[-1]) - max(a, trace.offsets_s[0])
+                    for a, b in trace.gaps
+                    if b > trace.offsets_s[0] and a < trace.offsets_s[-1]
+                )
                 read += trace.offsets_s[-1] - trace.offsets_s[0] - gaps
     return min(max(read / asked, 0.0), 1.0)
 
@@ -150,7 +162,9 @@ class _Sums:
             before = merged.get(key)
             energy, mass = joules.amount + (before.it_joules if before else 0.0), grams.amount + (before.grams if before else 0.0)
             share = energy / self.it_joules if self.it_joules else 0.0
-            merged[key] = DeviceEnergy(device.id, device.name, device.kind, device.method, device.source, energy, mass, share, device.count, c.run.host)
+            merged[key] = DeviceEnergy(
+                device.id, device.name, device.kind, device.method, device.source, energy, mass, share, device.count, c.run.host
+            )
         return tuple(merged.values())
 
     def kinds(self) -> tuple[tuple[DeviceKind, Quantity], ...]:
@@ -193,7 +207,11 @@ class _Sums:
         return independent_sum((amount, factors[key]) for key, amount in amounts.items())
 
     def pue_quantity(self) -> Quantity:
-        value = self.facility_joules / self.it_joules if self.it_joules else float(np.mean([c.pue[0] if c.pue.size else 1.0 for c in self.runs]))
+        value = (
+            self.facility_joules / self.it_joules
+            if self.it_joules
+            else float(np.mean([c.pue[0] if c.pue.size else 1.0 for c in self.runs]))
+        )
         origin = self._weakest([(c.pue_origin, float(f.sum())) for c, f in zip(self.runs, self.slice_facility, strict=True)])
         low = max(value * self.pue_factors.low, min(1.0, value))
         return Quantity(value, low, value * self.pue_factors.high, "1", origin, self.pue_source)
@@ -207,7 +225,9 @@ class _Sums:
         return zones
 
     def _grid_interval(self) -> Factors:
-        return independent_sum((float(sum(self.slice_grams[i].sum() for i in runs)), self._zone_interval(runs)) for runs in self._zones().values())
+        return independent_sum(
+            (float(sum(self.slice_grams[i].sum() for i in runs)), self._zone_interval(runs)) for runs in self._zones().values()
+        )
 
     def _zone_interval(self, runs: Sequence[int]) -> Factors:
         """Interval of the mean intensity of one zone over all its runs together."""
@@ -219,7 +239,9 @@ class _Sums:
         for quality in QUALITIES:
             hours, weights = self._hourly(runs, QUALITIES.index(quality))
             if weights.size:
-                errors = max((self.runs[i].grid.errors[quality] for i in runs if quality in self.runs[i].grid.errors), key=lambda e: e.level_sd)
+                errors = max(
+                    (self.runs[i].grid.errors[quality] for i in runs if quality in self.runs[i].grid.errors), key=lambda e: e.level_sd
+                )
                 kinds.append(log_normal(grid_sd(hours, weights / grams, errors)))
         if grid.bounds is not None:
             kinds.append(Factors(min(grid.bounds[0], 1.0), max(grid.bounds[1], 1.0)))
@@ -246,10 +268,29 @@ class _Sums:
             grid = self.runs[runs[0]].grid
             facility = float(sum(self.slice_facility[i].sum() for i in runs))
             grams = float(sum(self.slice_grams[i].sum() for i in runs))
-            mean = grams / kwh(facility) if facility else float(np.mean(np.concatenate([self.runs[i].grams_per_kwh for i in runs]) if any(self.runs[i].grams_per_kwh.size for i in runs) else grid.grams_per_kwh))
+            mean = (
+                grams / kwh(facility)
+                if facility
+                else float(
+                    np.mean(
+                        np.concatenate([self.runs[i].grams_per_kwh for i in runs])
+                        if any(self.runs[i].grams_per_kwh.size for i in runs)
+                        else grid.grams_per_kwh
+                    )
+                )
+            )
             qualities = tuple((q, share) for k, q in enumerate(QUALITIES) if (share := self._quality_share(runs, k, facility)) > 0)
             intensity = self.quantity(mean, "gCO2e/kWh", self._zone_interval(runs), self._grid_origin(), grid.source)
-            rows.append(GridUse(grid.zone, intensity, facility / self.facility_joules if self.facility_joules else 1.0 / len(self.runs), qualities, grid.family, grid.source))
+            rows.append(
+                GridUse(
+                    grid.zone,
+                    intensity,
+                    facility / self.facility_joules if self.facility_joules else 1.0 / len(self.runs),
+                    qualities,
+                    grid.family,
+                    grid.source,
+                )
+            )
         return tuple(rows)
 
     def _quality_share(self, runs: Sequence[int], quality: int, facility: float) -> float:
@@ -267,8 +308,14 @@ class _Sums:
         covered = kwh(self.facility_joules) * contract.share * contract.grams_per_kwh
         rest = self.grams * (1 - contract.share)
         factors = independent_sum([(covered, self.facility_factors), (rest, self.gram_factors)])
-        notes = [Note("contract-partial", f"the contract covers {contract.share:.0%}; the rest is at the location-based intensity")] if contract.share < 1 else []
-        return self.quantity(covered + rest, "gCO2e", factors, self.gram_origin if rest else self.facility_origin, contract.instrument, "market-based"), notes
+        notes = (
+            [Note("contract-partial", f"the contract covers {contract.share:.0%}; the rest is at the location-based intensity")]
+            if contract.share < 1
+            else []
+        )
+        return self.quantity(
+            covered + rest, "gCO2e", factors, self.gram_origin if rest else self.facility_origin, contract.instrument, "market-based"
+        ), notes
 
     def hours(self) -> Hours:
         starts = np.concatenate([_hour_of(c) for c in self.runs])
@@ -294,8 +341,8 @@ def _width_of(parts: Sequence[Part], grams: float) -> float:
     return independent_sum([(amount, factors), (max(grams - amount, 0.0), EXACT)]).log_half_width
 
 
-def _joined(sources: object) -> str:
-    return "; ".join(dict.fromkeys(sources))  # type: ignore[call-overload, no-any-return]
+def _joined(sources: Iterable[str]) -> str:
+    return "; ".join(dict.fromkeys(sources))
 
 
 def _hour_of(c: ChargedRun) -> Array:
@@ -306,4 +353,5 @@ def _hour_of(c: ChargedRun) -> Array:
 def _by_hour(starts: Array, amounts: Array) -> tuple[Array, Array]:
     """Distinct hours, rising, and the sum of each."""
     hours, index = np.unique(starts, return_inverse=True)
-    return hours, np.bincount(index, weights=amounts, minlength=hours.size)
+    sums: Array = np.bincount(index, weights=amounts, minlength=hours.size).astype(np.float64)
+    return hours, sums

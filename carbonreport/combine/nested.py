@@ -12,8 +12,14 @@ def counted_runs(charged: Sequence[ChargedRun]) -> tuple[list[ChargedRun], list[
     """Runs whose energy counts, runs inside one of those (only their spans count), and notes; copies of one run count once."""
     by_id = {c.run.id: c for c in charged}
     inner = [c for c in by_id.values() if _is_inside(c, by_id)]
-    notes = [Note("nested-run", f"run {c.run.name!r} lies inside {by_id[c.run.parent or ''].run.name!r} and is counted once") for c in inner]
-    notes += [Note("run-not-counted", f"{c.run.source or c.run.name} is the same run as another file and was left out") for c in charged if by_id[c.run.id] is not c]
+    notes = [
+        Note("nested-run", f"run {c.run.name!r} lies inside {by_id[c.run.parent or ''].run.name!r} and is counted once") for c in inner
+    ]
+    notes += [
+        Note("run-not-counted", f"{c.run.source or c.run.name} is the same run as another file and was left out")
+        for c in charged
+        if by_id[c.run.id] is not c
+    ]
     return [c for c in by_id.values() if c not in inner], inner, notes
 
 

@@ -170,13 +170,17 @@ def _notes(profile: SeasonalProfile, years: Ints, oldest: int) -> tuple[tuple[st
     age = f", up to {oldest} years away" if oldest > 1 else ", one year away" if oldest == 1 else ""
     notes: list[tuple[str, str]] = []
     if "constant" in profile.marks:
-        notes.append(("grid-constant", f"the hourly data of {profile.zone} hardly change; its hours are charged at the mean of {level}{age}"))
+        notes.append(
+            ("grid-constant", f"the hourly data of {profile.zone} hardly change; its hours are charged at the mean of {level}{age}")
+        )
     elif profile.shape is None:
         notes.append(("annual-level", f"{profile.zone} has no hourly data; every hour is charged at the mean of {level}{age}"))
     else:
         notes.append(("typical-profile", f"hours of {profile.zone} are those of a typical month and hour at the level of {level}{age}"))
     if "estimated" in profile.marks:
-        notes.append(("grid-estimated", f"the provider estimated the hours behind the day curve of {profile.zone}; the level is that of {level}"))
+        notes.append(
+            ("grid-estimated", f"the provider estimated the hours behind the day curve of {profile.zone}; the level is that of {level}")
+        )
     if "retired" in profile.marks:
         successor = f"; its successor is {profile.successor}" if profile.successor else ""
         notes.append(("zone-retired", f"{profile.zone} is no longer published; the level of {level} was used{successor}"))

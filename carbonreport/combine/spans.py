@@ -19,7 +19,9 @@ class _Sums:
     grams: float = 0.0
 
 
-def span_energies(counted: Sequence[ChargedRun], inner: Sequence[ChargedRun], it_joules: float, grams: float) -> tuple[tuple[SpanEnergy, ...], float, float]:
+def span_energies(
+    counted: Sequence[ChargedRun], inner: Sequence[ChargedRun], it_joules: float, grams: float
+) -> tuple[tuple[SpanEnergy, ...], float, float]:
     """Spans by path, then the joules and the grams outside all of them: spans at the top level and the rest make the total.
 
     A run inside another one lends its spans only where the outer one has none.
@@ -62,18 +64,15 @@ def _grams_per_joule_by_quarter(c: ChargedRun) -> dict[float, float]:
 def _with_parents(own: dict[str, _Sums]) -> list[SpanEnergy]:
     """Every path with what lies below it; a parent without spans of its own has no count."""
     rows = []
-    for path in sorted({ancestor for path in own for ancestor in _ancestors(path)}):
+    for path in sorted({ancestor for p in own for ancestor in _ancestors(p)}):
         below = [s for p, s in own.items() if p == path or p.startswith(path + "/")]
         mine = own.get(path, _Sums())
-        items = mine.items if mine.items is not None else _sum_items(own, path)
-        rows.append(SpanEnergy(path, mine.count, sum(s.seconds for s in below), items, sum(s.joules for s in below), sum(s.grams for s in below)))
+        rows.append(
+            SpanEnergy(
+                path, mine.count, sum(s.seconds for s in below), mine.items, sum(s.joules for s in below), sum(s.grams for s in below)
+            )
+        )
     return rows
-
-
-def _sum_items(own: dict[str, _Sums], path: str) -> float | None:
-    """Items of the direct children where the span itself counted none and exactly one child did."""
-    children = [s.items for p, s in own.items() if p.rpartition("/")[0] == path and s.items is not None]
-    return children[0] if len(children) == 1 else None
 
 
 def _ancestors(path: str) -> list[str]:

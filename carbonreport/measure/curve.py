@@ -115,7 +115,7 @@ class _Merger:
 
     def _tolerance_joules(self, offset_s: float, joules: float) -> float:
         mean_watts = joules / offset_s if offset_s > 0 else 0.0
-        coarser = 2 ** (self._points_in_quarter // _POINTS_BEFORE_COARSER)
+        coarser = float(2 ** (self._points_in_quarter // _POINTS_BEFORE_COARSER))
         return max(self._floor, self._relative * mean_watts * _MINUTE_S * coarser)
 
     def add(self, t: float, e: float) -> None:

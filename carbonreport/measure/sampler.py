@@ -5,12 +5,12 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from carbonreport.errors import MeterAbsent, MeterDenied, MeterError
 from carbonreport.measure.clock import RunClock
 from carbonreport.measure.curve import Curve
 from carbonreport.measure.guard import guarded
 from carbonreport.measure.meter import Meter, Poll
 from carbonreport.measure.spans import SpanLedger, SpanQueue
-from carbonreport.errors import MeterError
 from carbonreport.model.notes import Note
 from carbonreport.model.run import Span
 from carbonreport.store.writer import RecordWriter, device_line, end_line, gap_line, note_line, points_line, span_row, spans_line
@@ -94,7 +94,9 @@ class Sampler:
                 meter = create()
                 devices = meter.open(self._clock)
             except MeterError as error:
-                self._note(Note(_REFUSED.get(name, "tracer-degraded"), str(error)))
+                slug = _slug_of_refusal(name, error)
+                if slug is not None:
+                    self._note(Note(slug, str(error)))
                 return False
             for device in devices:
                 self._curves[device.id] = Curve(device, self._clock.started_s)
@@ -184,10 +186,21 @@ class Sampler:
             self._writer.write_tail(self._state())
 
     def _state(self) -> dict[str, object]:
-        points = [(device, [round(t, 4) for t, _ in p], [round(j, 3) for _, j in p]) for device, curve in self._curves.items() if (p := curve.open_points())]
+        points = [
+            (device, [round(t, 4) for t, _ in p], [round(j, 3) for _, j in p])
+            for device, curve in self._curves.items()
+            if (p := curve.open_points())
+        ]
         ids = list(self._curves)
         spans = [span_row(span, ids) for span in self._ledger.open_sums()]
-        return {"offset_s": round(self._clock.offset_s(), 4), "batch": self._batch, "devices": ids, "points": points, "spans": spans, "gains": self._gains}
+        return {
+            "offset_s": round(self._clock.offset_s(), 4),
+            "batch": self._batch,
+            "devices": ids,
+            "points": points,
+            "spans": spans,
+            "gains": self._gains,
+        }
 
     def _finish(self) -> None:
         self._look_at_clocks()
@@ -221,5 +234,10 @@ class Sampler:
             self._writer.append(note_line(note))
 
 
-# What a refusal means to the reader of the record, by meter.
-_REFUSED = {"nvml": "no-gpu", "rapl": "host-unreadable"}
+def _slug_of_refusal(meter: str, error: MeterError) -> str | None:
+    """What a refusal means to the reader of the record; nothing where there simply is no such device but a GPU."""
+    if isinstance(error, MeterAbsent):
+        return "no-gpu" if meter == "nvml" else None
+    if isinstance(error, MeterDenied):
+        return "host-unreadable" if meter == "rapl" else "tracer-degraded"
+    return "tracer-degraded"

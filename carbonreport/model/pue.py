@@ -30,7 +30,9 @@ class PueProfile:
         if not self.low <= self.value <= self.high:
             raise BadPue(f"PUE {self.value:g} lies outside its own range {self.low:g} to {self.high:g}")
         if self.low < 1.0:
-            raise BadPue(f"PUE {self.low:g} is below 1: a facility cannot use less than its computers do; give facility energy / IT energy, such as --pue 1.2")
+            raise BadPue(
+                f"PUE {self.low:g} is below 1: a facility cannot use less than its computers do; give facility energy / IT energy, such as --pue 1.2"
+            )
         if not self.high < 20.0:
             raise BadPue(f"PUE {self.high:g} is not plausible; give facility energy / IT energy, such as --pue 1.2")
 

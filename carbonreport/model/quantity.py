@@ -50,7 +50,9 @@ class Quantity:
         for name in ("unit", "family"):
             mine, theirs = getattr(self, name), getattr(other, name)
             if mine != theirs:
-                raise UnitMix(f"cannot add {theirs or 'a quantity without family'} to {mine or 'a quantity without family'}: report them side by side")
+                raise UnitMix(
+                    f"cannot add {theirs or 'a quantity without family'} to {mine or 'a quantity without family'}: report them side by side"
+                )
         value = self.value + other.value
         below = math.hypot(self.value - self.low, other.value - other.low)
         above = math.hypot(self.high - self.value, other.high - other.value)

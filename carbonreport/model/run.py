@@ -4,6 +4,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Literal
 
 from carbonreport.model.notes import Note
@@ -81,7 +82,7 @@ class EnergyTrace:
         if len(self.offsets_s) != len(self.joules):
             raise ValueError(f"{len(self.offsets_s)} offsets for {len(self.joules)} energies of {self.device}")
         for name, values in (("offsets", self.offsets_s), ("energies", self.joules)):
-            if any(not math.isfinite(v) for v in values) or any(b < a for a, b in zip(values, values[1:], strict=False)):
+            if any(not math.isfinite(v) for v in values) or any(b < a for a, b in pairwise(values)):
                 raise ValueError(f"{name} of {self.device} are not finite and rising")
 
     def joules_at(self, offset_s: float) -> float:

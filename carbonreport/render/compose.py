@@ -9,7 +9,7 @@ from carbonreport.model.footprint import ChargedRun, DeviceEnergy, Footprint, Gr
 from carbonreport.model.quantity import Quantity
 from carbonreport.model.run import RunKind
 from carbonreport.model.statement import Row, RunRow, Sentence, Statement, Work
-from carbonreport.render.digits import duration, plain, scaled, shown
+from carbonreport.render.digits import counted, duration, plain, scaled, shown
 from carbonreport.render.words import count_in_words, listed, method_in_words, quality_in_words
 from carbonreport.units import hours
 
@@ -71,12 +71,11 @@ def compose(footprint: Footprint, runs: Sequence[ChargedRun], groups: Sequence[G
 
 
 def _what_ran(footprint: Footprint, runs: Sequence[ChargedRun], groups: Sequence[Group], setting: Setting) -> Sentence:
-    counted = [c for c in runs if c.run.duration_s >= 0]
     names = listed([f"{_kind_word(g.kind)} “{g.name}”" for g in groups[:3]] + ([f"{len(groups) - 3} more"] if len(groups) > 3 else []))
     several = len(runs) > 1
     subject = f"{count_in_words(len(runs)).capitalize()} runs ({names})" if several else names[:1].upper() + names[1:]
     where = f" {_where(footprint.grids, setting)}"
-    return Sentence(f"{subject} used {_hardware(footprint)} for {_time(footprint)}, {_when(counted, setting)}{where}.")
+    return Sentence(f"{subject} used {_hardware(footprint)} for {_time(footprint)}, {_when(runs, setting)}{where}.")
 
 
 def _kind_word(kind: RunKind) -> str:
@@ -85,16 +84,16 @@ def _kind_word(kind: RunKind) -> str:
 
 def _hardware(footprint: Footprint) -> str:
     gpus = _by_name([d for d in footprint.devices if d.kind == "gpu"])
-    hosts = len({d.host for d in footprint.devices}) or 1
-    on_hosts = f"{count_in_words(hosts)} host{'s' if hosts > 1 else ''}"
+    hosts = _hosts(footprint)
+    on_hosts = f" of {count_in_words(hosts)} host{'s' if hosts > 1 else ''}" if hosts else ""
     if not gpus:
-        return f"the processors of {on_hosts}" if footprint.devices else f"{on_hosts} without any reading"
-    boards = listed([f"{count_in_words(n)}{_NOBREAK}{_board(name)}" for name, n in gpus])
-    return f"{boards} of {on_hosts}"
+        return f"the processors{on_hosts}" if footprint.devices else "a host without any reading"
+    return listed([f"{count_in_words(n)}{_NOBREAK}{name}" for name, n in gpus]) + on_hosts
 
 
-def _board(name: str) -> str:
-    return name if name.casefold().startswith(("nvidia", "amd", "intel", "tesla", "geforce")) else name
+def _hosts(footprint: Footprint) -> int:
+    """Hosts that were seen; none for an estimate, which knows of boards alone."""
+    return len({d.host for d in footprint.devices if d.method != "model" or d.kind != "gpu"})
 
 
 def _by_name(devices: Sequence[DeviceEnergy]) -> list[tuple[str, int]]:
@@ -115,7 +114,9 @@ def _when(runs: Sequence[ChargedRun], setting: Setting) -> str:
     zone = ZoneInfo(setting.time_zone)
     first, last = (datetime.fromtimestamp(s, UTC).astimezone(zone) for s in (start, end))
     if first.date() == last.date():
-        return f"on {_date(first)}" + (f" from {first:%H:%M} to {last:%H:%M} {last:%Z}" if f"{first:%H:%M}" != f"{last:%H:%M}" else f" at {first:%H:%M} {first:%Z}")
+        return f"on {_date(first)}" + (
+            f" from {first:%H:%M} to {last:%H:%M} {last:%Z}" if f"{first:%H:%M}" != f"{last:%H:%M}" else f" at {first:%H:%M} {first:%Z}"
+        )
     if first.year == last.year:
         return f"from {first.day} {first:%B} {first:%H:%M} to {_date(last)} {last:%H:%M} {last:%Z}"
     return f"from {_date(first)} {first:%H:%M} to {_date(last)} {last:%H:%M} {last:%Z}"
@@ -135,7 +136,7 @@ def _where(grids: Sequence[GridUse], setting: Setting) -> str:
 def _what_it_drew(footprint: Footprint) -> Sentence:
     drew = []
     for kind, quantity in footprint.kinds:
-        verb = "drew" if quantity.origin == "measured" else "are put at"
+        verb = "drew" if quantity.origin == "measured" else "are estimated at"
         drew.append(f"{_KIND_SUBJECT[kind]} {verb} {shown(quantity).sentence} ({_method(footprint, kind)})")
     omitted = _not_measured(footprint)
     if not drew:
@@ -150,23 +151,27 @@ _KIND_SUBJECT = {"gpu": "the GPUs", "cpu": "the processors", "dram": "the memory
 
 
 def _method(footprint: Footprint, kind: str) -> str:
-    devices = [d for d in footprint.devices if d.kind == kind]
-    return listed(list(dict.fromkeys(method_in_words(d.method, d.source) for d in devices)))
+    return listed(list(dict.fromkeys(method_in_words(d.method, d.kind) for d in footprint.devices if d.kind == kind)))
+
+
+def _sources(footprint: Footprint, kind: str) -> str:
+    return "; ".join(dict.fromkeys(d.source for d in footprint.devices if d.kind == kind))
 
 
 def _not_measured(footprint: Footprint) -> list[str]:
     kinds = {d.kind for d in footprint.devices}
     if "node" in kinds:
         return ["storage outside the node", "network"]
-    missing = [] if "gpu" in kinds or any(note.slug == "no-gpu" for note in footprint.notes) else []
-    missing += [] if "cpu" in kinds else ["processors"]
+    missing = [] if "cpu" in kinds else ["processors"]
     missing += [] if "dram" in kinds else ["memory"]
     return [*missing, "power supplies", "fans", "storage", "network"]
 
 
 def _facility(footprint: Footprint) -> Sentence:
     article = "an assumed PUE" if footprint.pue.origin == "assumed" else "a PUE"
-    return Sentence(f"At {article} of {shown(footprint.pue).sentence} ({footprint.pue.source}) the facility used {shown(footprint.facility_joules).sentence}.")
+    return Sentence(
+        f"At {article} of {shown(footprint.pue).sentence} ({footprint.pue.source}) the facility used {shown(footprint.facility_joules).sentence}."
+    )
 
 
 def _emissions(footprint: Footprint, setting: Setting, runs: Sequence[ChargedRun]) -> Sentence:
@@ -175,20 +180,35 @@ def _emissions(footprint: Footprint, setting: Setting, runs: Sequence[ChargedRun
     factor = {"lifecycle": "life-cycle", "direct": "direct"}.get(family.factor)
     kind = f"location-based{', ' + factor if factor else ''} emissions"
     how = listed([_charged_by(grid, setting, runs) for grid in footprint.grids[:3]])
-    return Sentence(f"{'Their' if len(runs) > 1 else 'Its'} {kind} were {grams.sentence}: {how}.", tuple(dict.fromkeys(_cite_of(grid) for grid in footprint.grids if _cite_of(grid))))
+    return Sentence(
+        f"{'Their' if len(runs) > 1 else 'Its'} {kind} were {grams.sentence}: {how}.",
+        tuple(dict.fromkeys(_cite_of(grid) for grid in footprint.grids if _cite_of(grid))),
+    )
 
 
 def _charged_by(grid: GridUse, setting: Setting, runs: Sequence[ChargedRun]) -> str:
-    name = "the world's average grid" if grid.zone == "WORLD" else f"the grid of {setting.zone_names.get(grid.zone, grid.zone)} ({grid.zone})"
+    name = (
+        "the world's average grid" if grid.zone == "WORLD" else f"the grid of {setting.zone_names.get(grid.zone, grid.zone)} ({grid.zone})"
+    )
     quality = max(grid.qualities, key=lambda q: q[1])[0] if grid.qualities else "typical"
     mean = shown(grid.grams_per_kwh)
     by = quality_in_words(quality, _months(grid, runs, setting))
-    return f"{name} was charged by {by} (mean {plain(grid.grams_per_kwh.value)}{_NOBREAK}{mean.unit}; {grid.source})"
+    return f"{name} was charged by {by} (mean {plain(grid.grams_per_kwh.value)}{_NOBREAK}{mean.unit}, {_short(grid.source)})"
+
+
+def _short(source: str) -> str:
+    """A data set's name without its licence and years, which the table has."""
+    return source.partition(" (")[0]
 
 
 def _months(grid: GridUse, runs: Sequence[ChargedRun], setting: Setting) -> str:
     zone = ZoneInfo(setting.time_zone)
-    months = {f"{datetime.fromtimestamp(s, UTC).astimezone(zone):%B}" for c in runs if c.grid.zone == grid.zone for s in (c.run.started_s, c.run.ended_s)}
+    months = {
+        f"{datetime.fromtimestamp(s, UTC).astimezone(zone):%B}"
+        for c in runs
+        if c.grid.zone == grid.zone
+        for s in (c.run.started_s, c.run.ended_s)
+    }
     lengths = [c.run.duration_s for c in runs if c.grid.zone == grid.zone]
     return months.pop() if len(months) == 1 and max(lengths) < 32 * 86400 else ""
 
@@ -196,13 +216,21 @@ def _months(grid: GridUse, runs: Sequence[ChargedRun], setting: Setting) -> str:
 def _market(footprint: Footprint) -> list[Sentence]:
     if footprint.market_grams is None:
         return []
-    return [Sentence(f"By contract ({footprint.market_grams.source}) the market-based figure is {shown(footprint.market_grams).sentence}; it stands beside the location-based one and is not added to it.")]
+    return [
+        Sentence(
+            f"By contract ({footprint.market_grams.source}) the market-based figure is {shown(footprint.market_grams).sentence}; it stands beside the location-based one and is not added to it."
+        )
+    ]
 
 
 def _embodied(footprint: Footprint) -> list[Sentence]:
     if footprint.embodied is None:
         return []
-    return [Sentence(f"The share of making the hardware is {shown(footprint.embodied.grams).sentence}, {listed(list(footprint.embodied.basis))}; it is not part of the figures above.")]
+    return [
+        Sentence(
+            f"The share of making the hardware is {shown(footprint.embodied.grams).sentence}, {listed(list(footprint.embodied.basis))}; it is not part of the figures above."
+        )
+    ]
 
 
 def _per_item(groups: Sequence[Group]) -> list[Sentence]:
@@ -211,7 +239,9 @@ def _per_item(groups: Sequence[Group]) -> list[Sentence]:
         for span in group.footprint.spans:
             per_item = span.joules_per_item
             if per_item is not None and span.items:
-                texts.append(f"{span.path} took {scaled(per_item, 'J')} an item ({scaled(per_item * 1000, 'J')} per 1,000 items, {plain(span.items, 6)} items)")
+                texts.append(
+                    f"{span.path} took {scaled(per_item, 'J')} an item ({scaled(per_item * 1000, 'J')} per 1,000 items, {counted(span.items)} items)"
+                )
     return [Sentence(f"Of IT energy, {listed(texts[:4])}.")] if texts else []
 
 
@@ -227,12 +257,21 @@ def _how_recorded(footprint: Footprint, setting: Setting) -> Sentence:
 
 def _rows(footprint: Footprint, runs: Sequence[ChargedRun], groups: Sequence[Group], setting: Setting) -> list[Row]:
     rows = [Row("Hardware", _hardware_cell(footprint), known=_hardware_known(footprint), source=_environment(runs)), _time_row(footprint)]
-    rows += [_quantity_row(_KIND_LABEL[kind], quantity, _method(footprint, kind)) for kind, quantity in footprint.kinds]
+    rows += [_quantity_row(_KIND_LABEL[kind], quantity, _sources(footprint, kind)) for kind, quantity in footprint.kinds]
     rows.append(Row("Not measured", listed(_not_measured(footprint)), known="omitted", source="no reading on this host"))
     rows += [_quantity_row("PUE", footprint.pue, footprint.pue.source), _quantity_row("Facility energy", footprint.facility_joules, "")]
-    rows += [_quantity_row(f"Grid intensity, weighted by energy{_zone_suffix(footprint, grid)}", grid.grams_per_kwh, f"{grid.source}, zone {grid.zone}, {grid.family.factor}") for grid in footprint.grids]
+    rows += [
+        _quantity_row(
+            f"Grid intensity, weighted by energy{_zone_suffix(footprint, grid)}",
+            grid.grams_per_kwh,
+            f"{grid.source}, zone {grid.zone}, {grid.family.factor}",
+        )
+        for grid in footprint.grids
+    ]
     main = shown(footprint.grams)
-    rows.append(Row(f"Location-based emissions{_factor_suffix(footprint)}", main.with_unit, main.interval, footprint.grams.origin, "", is_main=True))
+    rows.append(
+        Row(f"Location-based emissions{_factor_suffix(footprint)}", main.with_unit, main.interval, footprint.grams.origin, "", is_main=True)
+    )
     rows.append(_market_row(footprint))
     rows.append(_embodied_row(footprint))
     return rows + _item_rows(groups)
@@ -257,16 +296,26 @@ def _quantity_row(label: str, quantity: Quantity, source: str) -> Row:
 def _hardware_cell(footprint: Footprint) -> str:
     gpus = [f"{n} × {name}" for name, n in _by_name([d for d in footprint.devices if d.kind == "gpu"])]
     cpus = [f"{d.name}" for d in footprint.devices if d.kind == "cpu"]
-    hosts = len({d.host for d in footprint.devices}) or 1
-    return ", ".join([*(gpus or list(dict.fromkeys(cpus))), f"{hosts} host{'s' if hosts > 1 else ''}"])
+    hosts = _hosts(footprint)
+    on_hosts = [f"{hosts} host{'s' if hosts > 1 else ''}"] if hosts else []
+    return ", ".join([*(gpus or list(dict.fromkeys(cpus))), *on_hosts])
 
 
 def _hardware_known(footprint: Footprint) -> str:
-    return "reported" if all(d.method in ("model", "reported") and d.kind == "gpu" for d in footprint.devices) and footprint.devices else "measured"
+    return (
+        "reported"
+        if all(d.method in ("model", "reported") and d.kind == "gpu" for d in footprint.devices) and footprint.devices
+        else "measured"
+    )
 
 
 def _environment(runs: Sequence[ChargedRun]) -> str:
-    facts = [f"{key} {value}" for key in ("driver", "nvidia_driver") for value in dict.fromkeys(c.run.environment.get(key, "") for c in runs) if value]
+    facts = [
+        f"{key} {value}"
+        for key in ("driver", "nvidia_driver")
+        for value in dict.fromkeys(c.run.environment.get(key, "") for c in runs)
+        if value
+    ]
     return ", ".join(facts)
 
 
@@ -296,14 +345,29 @@ def _item_rows(groups: Sequence[Group]) -> list[Row]:
             if span.joules_per_item is not None and span.items:
                 known = group.footprint.it_joules.origin
                 value = f"{scaled(span.joules_per_item, 'J')} / {scaled(span.joules_per_item * 1000, 'J')}"
-                rows.append(Row(f"{span.path}: per item / per 1,000", value, known=known, source=f"{plain(span.items, 6)} items, {span.count:,} spans"))
+                rows.append(
+                    Row(
+                        f"{span.path}: per item / per 1,000",
+                        value,
+                        known=known,
+                        source=f"{counted(span.items)} items, {span.count:,} spans",
+                    )
+                )
     return rows
 
 
 def _run_row(group: Group) -> RunRow:
     f = group.footprint
     per_item = [f"{span.path} {scaled(span.joules_per_item, 'J')}" for span in f.spans if span.joules_per_item is not None]
-    return RunRow(group.name, group.kind, str(len(group.runs)), duration(f.run_seconds), shown(f.it_joules).sentence, shown(f.grams).sentence, ", ".join(per_item))
+    return RunRow(
+        group.name,
+        group.kind,
+        str(len(group.runs)),
+        duration(f.run_seconds),
+        shown(f.it_joules).sentence,
+        shown(f.grams).sentence,
+        ", ".join(per_item),
+    )
 
 
 def _omissions(footprint: Footprint) -> list[str]:
@@ -317,7 +381,12 @@ def _omissions(footprint: Footprint) -> list[str]:
 
 def _figures(footprint: Footprint) -> list[tuple[str, str]]:
     """Names of macros and their text: letters only, since TeX allows no digits in them."""
-    quantities = {"ItEnergy": footprint.it_joules, "FacilityEnergy": footprint.facility_joules, "Emissions": footprint.grams, "Pue": footprint.pue}
+    quantities = {
+        "ItEnergy": footprint.it_joules,
+        "FacilityEnergy": footprint.facility_joules,
+        "Emissions": footprint.grams,
+        "Pue": footprint.pue,
+    }
     rows = []
     for name, quantity in quantities.items():
         text = shown(quantity)
@@ -333,9 +402,26 @@ def _cite_of(grid: GridUse) -> str:
 
 
 _WORKS_ALWAYS = (
-    Work("carbonreport", "misc", (("title", "carbonreport: energy and carbon of machine learning, told honestly"), ("author", "{The carbonreport authors}"), ("year", "2026"), ("note", "Software"))),
+    Work(
+        "carbonreport",
+        "misc",
+        (
+            ("title", "carbonreport: energy and carbon of machine learning, told honestly"),
+            ("author", "{The carbonreport authors}"),
+            ("year", "2026"),
+            ("note", "Software"),
+        ),
+    ),
 )
 _WORKS_BY_SOURCE = {
-    "Electricity Maps": Work("electricitymaps", "misc", (("title", "Carbon intensity of electricity, data portal"), ("author", "{Electricity Maps}"), ("note", "Open Database License 1.0"))),
+    "Electricity Maps": Work(
+        "electricitymaps",
+        "misc",
+        (
+            ("title", "Carbon intensity of electricity, data portal"),
+            ("author", "{Electricity Maps}"),
+            ("note", "Open Database License 1.0"),
+        ),
+    ),
     "Ember": Work("ember", "misc", (("title", "Yearly electricity data"), ("author", "{Ember}"), ("note", "CC BY 4.0"))),
 }

@@ -6,7 +6,14 @@ from dataclasses import dataclass
 from carbonreport.model.quantity import Quantity
 from carbonreport.units import JOULES_PER_KWH, SECONDS_PER_HOUR, hours
 
-_ENERGY_UNITS = (("GWh", 1e6 * JOULES_PER_KWH), ("MWh", 1e3 * JOULES_PER_KWH), ("kWh", JOULES_PER_KWH), ("Wh", 1e-3 * JOULES_PER_KWH), ("J", 1.0), ("mJ", 1e-3))
+_ENERGY_UNITS = (
+    ("GWh", 1e6 * JOULES_PER_KWH),
+    ("MWh", 1e3 * JOULES_PER_KWH),
+    ("kWh", JOULES_PER_KWH),
+    ("Wh", 1e-3 * JOULES_PER_KWH),
+    ("J", 1.0),
+    ("mJ", 1e-3),
+)
 _MASS_UNITS = (("tCO₂e", 1e6), ("kgCO₂e", 1e3), ("gCO₂e", 1.0), ("mgCO₂e", 1e-3))
 _SCALES = {"J": _ENERGY_UNITS, "gCO2e": _MASS_UNITS, "gCO2e/kWh": (("gCO₂e/kWh", 1.0),), "1": (("", 1.0),)}
 
@@ -57,8 +64,7 @@ def shown(quantity: Quantity) -> Shown:
     unit, size = _unit_of(quantity.unit, quantity.value)
     value, low, high = quantity.value / size, quantity.low / size, quantity.high / size
     if low > 0 and high / low > _WIDE:
-        digits = 1
-        text = _significant(value, digits) if high / low <= _VERY_WIDE else _order(value)
+        text = _significant(value, _lead(value)) if high / low <= _VERY_WIDE else _order(value)
         return Shown(text, _significant(low, _lead(low)), _significant(high, _lead(high)), unit, True)
     place = _place((high - low) / 2, value)
     return Shown(_at(value, place), _at(low, place), _at(high, place), unit, False)
@@ -67,6 +73,11 @@ def shown(quantity: Quantity) -> Shown:
 def plain(value: float, digits: int = 3) -> str:
     """A number without an interval, rounded to significant digits."""
     return _significant(value, digits)
+
+
+def counted(items: float) -> str:
+    """Items: whole numbers in full, with thousands separated."""
+    return f"{items:,.0f}" if items == int(items) else f"{items:,.6g}"
 
 
 def scaled(value: float, unit: str) -> str:

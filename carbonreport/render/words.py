@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from carbonreport.model.run import Method
+from carbonreport.model.run import DeviceKind, Method
 from carbonreport.model.series import Quality
 
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
@@ -20,17 +20,20 @@ def listed(parts: Sequence[str]) -> str:
     return f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
-def method_in_words(method: Method, source: str) -> str:
+_GPU_METHODS: dict[Method, str] = {
+    "anchored": "boards' power sensors scaled to their energy counters, not calibrated",
+    "counter": "boards' energy counters, not calibrated",
+    "instant": "boards' power sensors, not calibrated",
+    "averaged": "one-second means of the boards' power, not calibrated",
+    "reported": "as reported",
+    "model": "power times hours, nothing measured",
+}
+_HOST_METHODS: dict[Method, str] = {"counter": "RAPL", "reported": "as reported", "model": "a model of busy time"}
+
+
+def method_in_words(method: Method, kind: DeviceKind) -> str:
     """How a device's energy is known."""
-    label = {
-        "anchored": "measured",
-        "counter": "measured",
-        "instant": "measured",
-        "averaged": "measured, one-second averages",
-        "reported": "reported",
-        "model": "estimated",
-    }[method]
-    return f"{label}: {source}"
+    return _GPU_METHODS[method] if kind == "gpu" else _HOST_METHODS.get(method, "power sensors")
 
 
 def quality_in_words(quality: Quality, month: str) -> str:

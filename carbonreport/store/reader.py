@@ -10,8 +10,8 @@ import msgspec
 from carbonreport.errors import RecordError
 from carbonreport.model.notes import Note
 from carbonreport.model.pue import PueProfile
-from carbonreport.model.run import Device, DeviceKind, EnergyTrace, Method, Place, RunKind, RunRecord, Span
 from carbonreport.model.quantity import Origin
+from carbonreport.model.run import Device, DeviceKind, EnergyTrace, Method, Place, RunKind, RunRecord, Span
 from carbonreport.store.tail import newest_slot, tail_path
 from carbonreport.store.writer import FORMAT_VERSION
 
@@ -126,7 +126,9 @@ def load(path: str | Path) -> RunRecord:
         raise RecordError(f"cannot read {path}: {error.strerror or error}") from error
     lines, is_torn = _complete_lines(content)
     if not lines or not _is_record(lines[0]):
-        raise RecordError(f"{path} is not a carbonreport record: its first line has no field 'carbonreport'; records are the .jsonl files that `carbonreport run` writes")
+        raise RecordError(
+            f"{path} is not a carbonreport record: its first line has no field 'carbonreport'; records are the .jsonl files that `carbonreport run` writes"
+        )
     builder = _Builder(path)
     for number, line in enumerate(lines, start=1):
         builder.add(number, line)
@@ -174,7 +176,9 @@ class _Builder:
         match line:
             case _Run():
                 if line.carbonreport > FORMAT_VERSION:
-                    raise RecordError(f"{self.path} has record format {line.carbonreport}, this carbonreport reads {FORMAT_VERSION}: pip install --upgrade carbonreport")
+                    raise RecordError(
+                        f"{self.path} has record format {line.carbonreport}, this carbonreport reads {FORMAT_VERSION}: pip install --upgrade carbonreport"
+                    )
                 self.run, self.environment = line, dict(line.environment)
             case _Device():
                 self.devices[line.id] = line
@@ -227,7 +231,12 @@ class _Builder:
             if tail.batch > self.batch:
                 self.spans += [(row, tail.devices) for row in tail.spans]
             duration_s, gains = max(duration_s, tail.offset_s), tail.gains
-        self.notes.append(Note("interrupted", f"{self.path.stem} has no clean end; it is counted up to {duration_s:.0f} s after its start, at most its last two seconds are missing"))
+        self.notes.append(
+            Note(
+                "interrupted",
+                f"{self.path.stem} has no clean end; it is counted up to {duration_s:.0f} s after its start, at most its last two seconds are missing",
+            )
+        )
         return duration_s, gains
 
     def _record(self, run: _Run, duration_s: float, gains: dict[str, float]) -> RunRecord:
@@ -236,8 +245,6 @@ class _Builder:
         for device, (times, energies) in self.points.items():
             gain = gains.get(device, 1.0)
             traces.append(EnergyTrace(device, tuple(times), tuple(energy * gain for energy in energies), tuple(self.gaps[device])))
-        place = run.place
-        pue = place.pue and PueProfile(place.pue.value, place.pue.low, place.pue.high, place.pue.origin, place.pue.source, place.pue.has_range)
         return RunRecord(
             id=run.id,
             name=run.name,
@@ -246,17 +253,24 @@ class _Builder:
             started_s=started_s,
             duration_s=duration_s,
             devices=tuple(
-                Device(d.id, d.name, d.kind, d.method, d.gain_low, d.gain_high, d.source, d.edge_joules, d.origin, d.count) for d in self.devices.values()
+                Device(d.id, d.name, d.kind, d.method, d.gain_low, d.gain_high, d.source, d.edge_joules, d.origin, d.count)
+                for d in self.devices.values()
             ),
             traces=tuple(traces),
             spans=tuple(_merged_spans(self.spans, gains)),
-            place=Place(place.zone, place.zone_source, place.time_zone, pue, place.site),
+            place=_place(run.place),
             parent=run.parent,
             is_complete=self.end is not None,
             environment=self.environment,
             notes=tuple(dict.fromkeys(self.notes)),
             source=self.path.name,
         )
+
+
+def _place(place: _Place) -> Place:
+    p = place.pue
+    pue = None if p is None else PueProfile(p.value, p.low, p.high, p.origin, p.source, p.has_range)
+    return Place(place.zone, place.zone_source, place.time_zone, pue, place.site)
 
 
 def _merged_spans(rows: list[tuple[_SpanRow, list[str]]], gains: dict[str, float]) -> list[Span]:

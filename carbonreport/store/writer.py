@@ -46,7 +46,9 @@ class RecordWriter:
             self._fd = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC, 0o644)
             self._tail = TailWriter(tail_path(path))
         except OSError as error:
-            raise OutputError(f"cannot write the record {path}: {error.strerror or error}; choose another folder with --out (out=… in Python)") from error
+            raise OutputError(
+                f"cannot write the record {path}: {error.strerror or error}; choose another folder with --out (out=… in Python)"
+            ) from error
 
     def append(self, line: Mapping[str, Any]) -> None:
         """Append one line.
@@ -73,7 +75,9 @@ class RecordWriter:
         self._tail.close(remove=is_clean)
 
 
-def header(run_id: str, name: str, kind: str, host: str, parent: str | None, started_s: float, place: Place, environment: Mapping[str, str]) -> dict[str, Any]:
+def header(
+    run_id: str, name: str, kind: str, host: str, parent: str | None, started_s: float, place: Place, environment: Mapping[str, str]
+) -> dict[str, Any]:
     """First line of a record."""
     return {
         "carbonreport": FORMAT_VERSION,
@@ -96,7 +100,12 @@ def device_line(device: Device) -> dict[str, Any]:
 
 def points_line(device_id: str, points: Sequence[tuple[float, float]]) -> dict[str, Any]:
     """A piece of a device's cumulative curve, before the gain: offsets [s] and joules."""
-    return {"type": "points", "device": device_id, "offsets_s": [round(t, 4) for t, _ in points], "joules": [round(j, 3) for _, j in points]}
+    return {
+        "type": "points",
+        "device": device_id,
+        "offsets_s": [round(t, 4) for t, _ in points],
+        "joules": [round(j, 3) for _, j in points],
+    }
 
 
 def gap_line(device_id: str, from_s: float, to_s: float) -> dict[str, Any]:
@@ -106,7 +115,14 @@ def gap_line(device_id: str, from_s: float, to_s: float) -> dict[str, Any]:
 
 def span_row(span: Span, device_ids: Sequence[str]) -> list[Any]:
     """A span's sums: path, quarter hour, count, seconds, items, joules in the order of the devices."""
-    return [span.path, span.quarter_s, span.count, round(span.seconds, 6), span.items, [round(span.joules.get(d, 0.0), 3) for d in device_ids]]
+    return [
+        span.path,
+        span.quarter_s,
+        span.count,
+        round(span.seconds, 6),
+        span.items,
+        [round(span.joules.get(d, 0.0), 3) for d in device_ids],
+    ]
 
 
 def spans_line(batch: int, spans: Iterable[Span], device_ids: Sequence[str]) -> dict[str, Any]:

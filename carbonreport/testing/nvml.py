@@ -1,7 +1,5 @@
 """An NVML that runs on a fake clock: power by formula, a ticking counter, a sample buffer, and faults on demand."""
 
-# ruff: noqa: D102, N802  (names and meaning are NVML's)
-
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -99,6 +99,6 @@ def _series_source(options: PlaceOptions) -> _SeriesOf:
     source = csv_grid({"path": options.grid}, fill=lambda zone, start_s, end_s: embedded.series(zone, start_s, end_s))
 
     def from_file(run: RunRecord, place: RenderPlace) -> IntensitySeries:
-        return source.series("" if place.is_guessed else place.zone, run.started_s, run.ended_s)  # type: ignore[no-any-return]
+        return source.series("" if place.is_guessed else place.zone, run.started_s, run.ended_s)
 
     return from_file

@@ -91,12 +91,27 @@ def _power(job: Job, board: Board) -> tuple[float, float, float, Note]:
     """Mean watts of a board, 90 % factors, and the note that says what they are."""
     if job.mean_watts is None:
         if board.rated_watts is None:
-            raise CarbonreportError(f"the rated power of {job.gpu!r} is not known here; give --mean-watts, or one of: {', '.join(board.nearest)}")
+            raise CarbonreportError(
+                f"the rated power of {job.gpu!r} is not known here; give --mean-watts, or one of: {', '.join(board.nearest)}"
+            )
         text = f"{board.name}: {TYPICAL_SHARE:.0%} of its rated {board.rated_watts:g} W ({board.source}), the median of measured trainings"
         return board.rated_watts * TYPICAL_SHARE, SHARE_LOW / TYPICAL_SHARE, SHARE_HIGH / TYPICAL_SHARE, Note("rated-power-scaled", text)
     if board.rated_watts is not None and abs(job.mean_watts - board.rated_watts) <= _SAME * board.rated_watts:
-        return job.mean_watts, SHARE_LOW, SHARE_HIGH, Note("rated-power", f"{job.mean_watts:g} W is the rated power of {board.name} ({board.source}): an upper bound of its consumption")
-    return job.mean_watts, 1 / TYPED_IN_FACTOR, TYPED_IN_FACTOR, Note("mean-watts-given", f"{job.mean_watts:g} W a board was given by the author")
+        return (
+            job.mean_watts,
+            SHARE_LOW,
+            SHARE_HIGH,
+            Note(
+                "rated-power",
+                f"{job.mean_watts:g} W is the rated power of {board.name} ({board.source}): an upper bound of its consumption",
+            ),
+        )
+    return (
+        job.mean_watts,
+        1 / TYPED_IN_FACTOR,
+        TYPED_IN_FACTOR,
+        Note("mean-watts-given", f"{job.mean_watts:g} W a board was given by the author"),
+    )
 
 
 def start_of(text: str, time_zone: str | None) -> float:

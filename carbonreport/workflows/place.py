@@ -103,9 +103,16 @@ def rendering_place(run: RunRecord, options: PlaceOptions, site: "Site | None", 
     pue = _option_pue(options.pue) or place.pue or (site.pue if site else None) or _option_pue(environ.get(PUE_VARIABLE))
     if pue is None:
         pue = pue_of_class(DEFAULT_PUE_CLASS)
-        notes.append(Note("pue-assumed", f"nobody gave a PUE; {pue.value:g} of an unknown data centre was used; give --pue (1.0, or 'desktop', where there is no facility)"))
+        notes.append(
+            Note(
+                "pue-assumed",
+                f"nobody gave a PUE; {pue.value:g} of an unknown data centre was used; give --pue (1.0, or 'desktop', where there is no facility)",
+            )
+        )
     time_zone = place.time_zone if options.zone is None else None
-    return RenderPlace(zone, is_guessed, pue, time_zone or time_zone_of(zone) or "UTC", place.site or (site.name if site else None), tuple(notes))
+    return RenderPlace(
+        zone, is_guessed, pue, time_zone or time_zone_of(zone) or "UTC", place.site or (site.name if site else None), tuple(notes)
+    )
 
 
 def _said_zone(options: PlaceOptions, site: "Site | None", environ: Mapping[str, str]) -> tuple[str | None, str]:

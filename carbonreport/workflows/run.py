@@ -53,7 +53,9 @@ def run_command(
     Raises:
         CarbonreportError: The place or the folder cannot be used; the command was not started.
     """
-    plan = plan_run(name or _name_of(command), kind=kind, folder=folder, options=options, interval_s=interval_s, meters=None, environ=environ)
+    plan = plan_run(
+        name or _name_of(command), kind=kind, folder=folder, options=options, interval_s=interval_s, meters=None, environ=environ
+    )
     run = Run(plan)
     signals = {getattr(signal, n) for n in (*_FORWARDED, "SIGCHLD") if hasattr(signal, n)}
     old_mask = signal.pthread_sigmask(signal.SIG_BLOCK, signals)  # before the sampler's thread begins, so that it inherits the mask

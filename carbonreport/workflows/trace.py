@@ -14,6 +14,7 @@ from carbonreport.measure.sampler import Ladder
 from carbonreport.measure.tracer import Run, RunPlan
 from carbonreport.model.run import RUN_KINDS, RunKind, RunRecord
 from carbonreport.plugins import load as load_plugin
+from carbonreport.plugins import module as plugin_module
 from carbonreport.workflows.place import PlaceOptions, recording_place, site_of
 
 if TYPE_CHECKING:
@@ -91,10 +92,14 @@ def plan_run(
 
 
 def _ladders(meters: tuple[str, ...] | None, site: "Site | None") -> list[Ladder]:
-    """GPUs by NVML; processors by RAPL, else by a model. Named meters stand alone, each a ladder of one rung."""
-    if meters is not None:
-        return [[(name.partition("=")[0], _creator(name, site))] for name in meters]
-    return [[("nvml", _creator("nvml", site))], [("rapl", _creator("rapl", site)), ("hostmodel", _creator("hostmodel", site))]]
+    """Processors by RAPL, else by a model; GPUs by NVML. Named meters stand alone, each a ladder of one rung.
+
+    The modules are imported here: an import in the sampler's thread beside a busy program takes seconds.
+    """
+    ladders = [[name] for name in meters] if meters is not None else [["rapl", "hostmodel"], ["nvml"]]
+    for name in {name.partition("=")[0] for ladder in ladders for name in ladder}:
+        plugin_module("meter", name)
+    return [[(name.partition("=")[0], _creator(name, site)) for name in ladder] for ladder in ladders]
 
 
 def _creator(name: str, site: "Site | None") -> Callable[[], Meter]:
@@ -104,7 +109,7 @@ def _creator(name: str, site: "Site | None") -> Callable[[], Meter]:
     if plug_in == "hostmodel" and site is not None and site.host_watts is not None:
         idle_watts, busy_watts = site.host_watts
         options |= {"idle_watts": str(idle_watts), "busy_watts": str(busy_watts)}
-    return lambda: load_plugin("meter", plug_in, options)  # type: ignore[no-any-return]
+    return lambda: load_plugin("meter", plug_in, options)
 
 
 def _load(path: Path) -> RunRecord:

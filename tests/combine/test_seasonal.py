@@ -30,7 +30,9 @@ CHANGE_DAYS = {
 }
 
 
-def profile(time_zone: str = "Europe/Berlin", *, shape: Array | None = SHAPE, marks: tuple[str, ...] = (), successor: str = "") -> SeasonalProfile:
+def profile(
+    time_zone: str = "Europe/Berlin", *, shape: Array | None = SHAPE, marks: tuple[str, ...] = (), successor: str = ""
+) -> SeasonalProfile:
     return SeasonalProfile("XX", "Somewhere", time_zone, LEVELS, shape, ((0.1, 6.0),), 0.2, Family(), "test", "", marks, successor)
 
 

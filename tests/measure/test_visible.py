@@ -4,7 +4,9 @@ import pytest
 
 from carbonreport.measure.visible import Board, order_doubt, visible
 
-BOARDS = tuple(Board(i, f"GPU-{letter * 8}-1111-2222-3333-{letter * 12}", "NVIDIA H200", f"00000000:0{i}:00.0") for i, letter in enumerate("abcd"))
+BOARDS = tuple(
+    Board(i, f"GPU-{letter * 8}-1111-2222-3333-{letter * 12}", "NVIDIA H200", f"00000000:0{i}:00.0") for i, letter in enumerate("abcd")
+)
 MIGS = {"MIG-11111111-aaaa-bbbb-cccc-dddddddddddd": BOARDS[1].uuid, "MIG-22222222-aaaa-bbbb-cccc-dddddddddddd": BOARDS[1].uuid}
 
 

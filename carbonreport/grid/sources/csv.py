@@ -106,7 +106,11 @@ class CsvGrid:
         end_s = max(end_s, start_s + 1.0)
         inside = (self.ends_s > start_s) & (self.starts_s < end_s)
         begins, ends = np.maximum(self.starts_s[inside], start_s), np.minimum(self.ends_s[inside], end_s)
-        pieces = _Pieces(begins, self.grams_per_kwh[inside], np.where(self.is_estimated[inside], QUALITIES.index("estimated"), QUALITIES.index("measured")))
+        pieces = _Pieces(
+            begins,
+            self.grams_per_kwh[inside],
+            np.where(self.is_estimated[inside], QUALITIES.index("estimated"), QUALITIES.index("measured")),
+        )
         qualities: tuple[Quality, ...] = ("measured", "estimated")
         errors = {quality: ERRORS[quality] for quality in qualities if np.any(pieces.quality == QUALITIES.index(quality))}
         notes: list[tuple[str, str]] = []
@@ -121,7 +125,9 @@ class CsvGrid:
             notes += [note for note in filling.notes if note[0] != "typical-profile" and note not in notes]
         if holes:
             missing_s = sum(until - begin for begin, until in holes)
-            notes.append(("grid-gap-filled", f"{hours(missing_s):.3g} h missing from {self.name} were taken from the typical profile of {place}"))
+            notes.append(
+                ("grid-gap-filled", f"{hours(missing_s):.3g} h missing from {self.name} were taken from the typical profile of {place}")
+            )
         order = np.argsort(pieces.starts_s, kind="stable")
         return IntensitySeries(
             zone=place or "not stated",
@@ -144,13 +150,20 @@ class CsvGrid:
         if self.fill is None:
             raise GridGap(zone or self.name, start_s, end_s, f"{where}; use a file that covers the whole run")
         if not zone:
-            raise GridGap(self.name, start_s, end_s, f"{where}; give the zone with --zone and the gap can be filled from its typical profile")
+            raise GridGap(
+                self.name, start_s, end_s, f"{where}; give the zone with --zone and the gap can be filled from its typical profile"
+            )
         try:
             filling = self.fill(zone, start_s, end_s)
         except UnknownZone as error:
             raise GridGap(zone, start_s, end_s, f"{where}, and there is no typical profile of {zone}") from error
         if filling.family != self.family:
-            raise GridGap(zone, start_s, end_s, f"{where}, and the typical profile ({filling.family}) is of another family than the file ({self.family})")
+            raise GridGap(
+                zone,
+                start_s,
+                end_s,
+                f"{where}, and the typical profile ({filling.family}) is of another family than the file ({self.family})",
+            )
         return filling
 
 
@@ -225,7 +238,9 @@ def _header(titles: Sequence[str], name: str, factor: str) -> _Header:
     grams, family = _grams_column(words, name, factor)
     if grams is None:
         kind = "direct " if factor == "direct" else ""
-        raise BadSeries(f"{name}:1: no column of {kind}intensities in g/kWh among {', '.join(titles)} (1 lb/MWh is 0.4536 g/kWh); {WAY_OUT}")
+        raise BadSeries(
+            f"{name}:1: no column of {kind}intensities in g/kWh among {', '.join(titles)} (1 lb/MWh is 0.4536 g/kWh); {WAY_OUT}"
+        )
     # The academic export of Electricity Maps has the code where the others have the zone in words.
     zone = _first(words, "^zone( id)?$", "^zone name$") if _first(words, ACADEMIC) == grams else _first(words, "^zone( id)?$")
     return _Header(time, grams, _first(words, r"\bestimated\b"), zone, len(titles), bool(re.search(r"\butc\b", words[time])), family)
@@ -233,7 +248,11 @@ def _header(titles: Sequence[str], name: str, factor: str) -> _Header:
 
 def _grams_column(words: Sequence[str], name: str, factor: str) -> tuple[int | None, Family]:
     """The column of intensities that was asked for, and what kind it is."""
-    direct, lifecycle, academic = _first(words, rf"{PER_KWH}.*\bdirect\b"), _first(words, rf"{PER_KWH}.*(\blca\b|life ?cycle)"), _first(words, ACADEMIC)
+    direct, lifecycle, academic = (
+        _first(words, rf"{PER_KWH}.*\bdirect\b"),
+        _first(words, rf"{PER_KWH}.*(\blca\b|life ?cycle)"),
+        _first(words, ACADEMIC),
+    )
     if factor == "direct":
         return direct, Family("direct", "consumption", "average")
     if lifecycle is not None:

@@ -74,7 +74,11 @@ class EmbeddedGrid:
         profile = self.profile(zone)
         series = expand(profile, start_s, end_s)
         if profile.zone == WORLD_ZONE:
-            return replace(series, bounds=self._world_bounds(), notes=(("annual-level", f"every hour is charged at Ember's mean of the world in {max(profile.levels)}"),))
+            return replace(
+                series,
+                bounds=self._world_bounds(),
+                notes=(("annual-level", f"every hour is charged at Ember's mean of the world in {max(profile.levels)}"),),
+            )
         if profile.zone not in _zone_rows(self.data):
             text = f"{zone} is charged at Ember's mean of {profile.name} in {max(profile.levels)}, production-based, every hour alike"
             series = replace(series, notes=(("grid-yearly-fallback", text),))

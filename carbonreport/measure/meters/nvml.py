@@ -10,14 +10,14 @@ What a board can do is asked once, in `open`, and named in its Device:
 """
 
 import os
-from bisect import bisect_right
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Protocol
 
-from carbonreport.errors import DeviceLost, MeterError
+from carbonreport.errors import DeviceLost, MeterAbsent, MeterDenied, MeterError
+from carbonreport.measure.anchor import Anchor, Integral, Points
 from carbonreport.measure.clock import RunClock
 from carbonreport.measure.meter import Gap, Meter, Poll, Reading
 from carbonreport.measure.visible import Board, order_doubt, visible
@@ -39,10 +39,7 @@ BUFFER_REACH_S = 60.0  # stamps older than this are empty slots, not samples
 INSTANT_PERIOD_S = 0.1  # H200: a new value every 100 ms
 AVERAGED_PERIOD_S = 0.5
 HOLE_S = 1.0
-REACH_S = 0.2  # how far past its ends a curve is continued to meet a reading of the counter
-COUNTER_PERIOD_S = 13.7  # one read costs 3 ms; no multiple of the counter's tick, which would hide the tick's phase
 COUNTER_AGE_S = 0.05  # the counter ticks every 0.1 s: what is read is half a tick old on average
-COMPARED_ENOUGH_S = 30.0
 GAIN_TRUSTED = (0.9, 1.1)
 # 90 % of true / reading: external calibrations of eight boards read low by 0.7 to 6.2 % (seven) and high by under 1 % (one).
 GAIN_OF_COUNTER = (0.99, 1.08)
@@ -55,9 +52,7 @@ WAYS_OUT = {
     "NVMLError_LibRmVersionMismatch": "the NVIDIA driver was updated while the old one runs: restart the machine",
     "NVMLError_NoPermission": "the NVIDIA driver may not be used here: add the user to the group of /dev/nvidiactl (ls -l /dev/nvidiactl)",
 }
-
-Points = list[tuple[float, float]]
-"""(offset_s, watts or joules) in rising order."""
+_START_ERRORS = {"NVMLError_LibraryNotFound": MeterAbsent, "NVMLError_DriverNotLoaded": MeterAbsent, "NVMLError_NoPermission": MeterDenied}
 
 
 def create(options: Mapping[str, str]) -> Meter:
@@ -121,7 +116,8 @@ class NvmlMeter:
             raise MeterError(f"the NVIDIA driver does not answer: {error}") from error
         if not self._gauges:
             self.close()
-            raise MeterError("; ".join(note.text for note in self._notes) or _nothing_visible(len(handles), self._environ))
+            refused = "; ".join(note.text for note in self._notes)
+            raise MeterError(refused) if refused else MeterAbsent(_nothing_visible(len(handles), self._environ))
         return tuple(gauge.device for gauge in self._gauges)
 
     def poll(self, *, is_last: bool) -> Poll:
@@ -332,111 +328,6 @@ class UsagePower:
 PowerSource = BufferedPower | InstantPower | UsagePower
 
 
-class Integral:
-    """Cumulative joules of power samples by the trapezoidal rule, flat across holes."""
-
-    def __init__(self, hole_s: float) -> None:
-        self._hole_s = hole_s
-        self._recent: deque[tuple[float, float]] = deque(maxlen=512)
-        self._watts = self._joules = 0.0
-        self._opening: tuple[float, float] | None = None
-
-    @property
-    def end_s(self) -> float:
-        """Offset of the newest sample; minus infinity before the first. [s]"""
-        return self._recent[-1][0] if self._recent else float("-inf")
-
-    def add(self, power: Points) -> tuple[Points, Points]:
-        """Take samples in; late and repeated ones are dropped.
-
-        Returns:
-            New points (offset_s, joules), and holes (from_s, to_s).
-        """
-        fresh: Points = []
-        holes: Points = []
-        end_s, watts_before, joules = self.end_s, self._watts, self._joules
-        for offset_s, watts in power:
-            passed_s = offset_s - end_s
-            if passed_s <= 0:
-                continue
-            if passed_s <= self._hole_s:
-                joules += 0.5 * (watts_before + watts) * passed_s
-            elif self._opening:
-                holes.append((end_s, offset_s))
-            else:
-                self._opening = (offset_s, watts)
-            end_s, watts_before = offset_s, watts
-            fresh.append((offset_s, joules))
-        self._watts, self._joules = watts_before, joules
-        self._recent.extend(fresh)
-        return fresh, holes
-
-    def joules_at(self, offset_s: float) -> float | None:
-        """Energy at one offset, also shortly before the first and after the newest sample; None where it is not known. [J]"""
-        if offset_s >= self.end_s:
-            beyond_s = offset_s - self.end_s
-            return self._joules + self._watts * beyond_s if beyond_s <= REACH_S else None
-        if self._opening and 0 < self._opening[0] - offset_s <= REACH_S:
-            return self._opening[1] * (offset_s - self._opening[0])
-        points = list(self._recent)
-        i = bisect_right(points, (offset_s, float("inf")))
-        if i == 0:
-            return None
-        (t0, e0), (t1, e1) = points[i - 1], points[i]
-        return e0 + (e1 - e0) * (offset_s - t0) / (t1 - t0)
-
-
-class Anchor:
-    """Compares the counter with the samples over every stretch without hole or reset."""
-
-    def __init__(self, first: tuple[float, float]) -> None:
-        self._pending: list[tuple[float, float]] = [first]
-        self._before: tuple[float, float, float] | None = None  # offset_s, joules by counter, joules by samples
-        self._due_s = first[0] + COUNTER_PERIOD_S
-        self.counter_joules = self.sample_joules = self.seconds = 0.0
-
-    def is_due(self, now_s: float) -> bool:
-        """Whether it is time to read the counter again."""
-        return now_s >= self._due_s
-
-    def take(self, reading: tuple[float, float]) -> None:
-        """Keep a reading of the counter until the samples reach it."""
-        self._pending.append(reading)
-        self._due_s = reading[0] + COUNTER_PERIOD_S
-
-    def skip(self, hole: tuple[float, float]) -> None:
-        """Begin anew after a hole: its energy is in the counter but not in the samples."""
-        self._before = None
-        self._pending = [reading for reading in self._pending if reading[0] >= hole[1]]
-        self._due_s = hole[1]
-
-    def settle(self, integral: Integral, *, is_last: bool) -> tuple[bool, bool]:
-        """Compare the readings that the samples have reached: (anything new, counter fell)."""
-        ready = [reading for reading in self._pending if is_last or reading[0] <= integral.end_s]
-        self._pending = [reading for reading in self._pending if reading not in ready]
-        fell = [self._compare(reading, integral.joules_at(reading[0])) for reading in ready]
-        return bool(ready), any(fell)
-
-    def gain(self) -> float | None:
-        """Counter over samples so far; None before they were compared long enough."""
-        if self.seconds < COMPARED_ENOUGH_S or self.sample_joules <= 0:
-            return None
-        return self.counter_joules / self.sample_joules
-
-    def _compare(self, reading: tuple[float, float], sample_joules: float | None) -> bool:
-        if sample_joules is None:
-            return False
-        before, self._before = self._before, (*reading, sample_joules)
-        if before is None:
-            return False
-        if reading[1] < before[1]:
-            return True
-        self.seconds += reading[0] - before[0]
-        self.counter_joules += reading[1] - before[1]
-        self.sample_joules += sample_joules - before[2]
-        return False
-
-
 class SampledGauge:
     """A board with power samples, and with a counter to scale them by where it has one."""
 
@@ -578,7 +469,8 @@ def _start(nvml: Any) -> None:
     try:
         nvml.nvmlInit()
     except nvml.NVMLError as error:
-        raise MeterError(WAYS_OUT.get(type(error).__name__, f"NVML cannot be started: {error}")) from error
+        name = type(error).__name__
+        raise _START_ERRORS.get(name, MeterError)(WAYS_OUT.get(name, f"NVML cannot be started: {error}")) from error
 
 
 def _stop(nvml: Any) -> None:
@@ -647,7 +539,9 @@ def _reset_note(label: str) -> Note:
 
 
 def _short_note(label: str, seconds: float) -> Note:
-    return Note("anchor-short", f"the energy counter of {label} was compared with its power samples for {seconds:.0f} s; the samples stand alone")
+    return Note(
+        "anchor-short", f"the energy counter of {label} was compared with its power samples for {seconds:.0f} s; the samples stand alone"
+    )
 
 
 def _doubt_note(label: str, anchor: Anchor) -> Note:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from carbonreport.errors import MeterError
+from carbonreport.errors import MeterAbsent, MeterDenied, MeterError
 from carbonreport.measure.clock import RunClock
 from carbonreport.measure.meter import Gap, Meter, Poll, Reading
 from carbonreport.model.notes import Note
@@ -125,7 +125,9 @@ class RaplMeter:
             readings.append(reading)
             if gap:
                 gaps.append(gap)
-                notes.append(Note("reading-gap", f"{zone.id} has an unknown energy for {gap.to_s - gap.from_s:.0f} s: its counter started again"))
+                notes.append(
+                    Note("reading-gap", f"{zone.id} has an unknown energy for {gap.to_s - gap.from_s:.0f} s: its counter started again")
+                )
         return Poll(tuple(readings), gaps=tuple(gaps), notes=tuple(notes))
 
     def close(self) -> None:
@@ -146,8 +148,8 @@ def _readable(root: Path) -> tuple[list[Zone], Path | None]:
     if zones:
         return zones, denied
     if denied:
-        raise MeterError(_denied(denied, root))
-    raise MeterError(f"no processor energy counter in {root} (virtual machines and ARM have none); the model of busy time can stand in")
+        raise MeterDenied(_denied(denied, root))
+    raise MeterAbsent(f"no processor energy counter in {root} (virtual machines and ARM have none); the model of busy time can stand in")
 
 
 def _zones(root: Path) -> Iterator[Zone]:

@@ -53,18 +53,43 @@ def footprint_object(f: Footprint) -> dict[str, Any]:
         "embodied": None if f.embodied is None else {**quantity_object(f.embodied.grams), "basis": list(f.embodied.basis)},
         "pue": quantity_object(f.pue),
         "devices": [
-            {"id": d.id, "name": d.name, "kind": d.kind, "method": d.method, "source": d.source, "count": d.count, "it_joules": d.it_joules, "grams": d.grams, "share": d.share}
+            {
+                "id": d.id,
+                "name": d.name,
+                "kind": d.kind,
+                "method": d.method,
+                "source": d.source,
+                "count": d.count,
+                "it_joules": d.it_joules,
+                "grams": d.grams,
+                "share": d.share,
+            }
             for d in f.devices
         ],
         "kinds": {kind: quantity_object(quantity) for kind, quantity in f.kinds},
         "spans": [
-            {"path": s.path, "count": s.count, "seconds": s.seconds, "items": s.items, "it_joules": s.it_joules, "grams": s.grams, "joules_per_item": s.joules_per_item}
+            {
+                "path": s.path,
+                "count": s.count,
+                "seconds": s.seconds,
+                "items": s.items,
+                "it_joules": s.it_joules,
+                "grams": s.grams,
+                "joules_per_item": s.joules_per_item,
+            }
             for s in f.spans
         ],
         "rest": {"it_joules": f.rest_joules, "grams": f.rest_grams},
         "hours": _hours(f),
         "grids": [
-            {"zone": g.zone, "grams_per_kwh": quantity_object(g.grams_per_kwh), "share": g.share, "qualities": dict(g.qualities), "family": str(g.family), "source": g.source}
+            {
+                "zone": g.zone,
+                "grams_per_kwh": quantity_object(g.grams_per_kwh),
+                "share": g.share,
+                "qualities": dict(g.qualities),
+                "family": str(g.family),
+                "source": g.source,
+            }
             for g in f.grids
         ],
         "covered": f.covered,
@@ -99,7 +124,18 @@ def statement_object(s: Statement) -> dict[str, Any]:
     return {
         "paragraph": " ".join(sentence.text for sentence in s.paragraph),
         "table": [{"label": r.label, "value": r.value, "interval": r.interval, "known": r.known, "source": r.source} for r in s.rows],
-        "runs": [{"name": r.name, "kind": r.kind, "runs": r.runs, "time": r.time, "energy": r.energy, "emissions": r.emissions, "per_item": r.per_item} for r in s.runs],
+        "runs": [
+            {
+                "name": r.name,
+                "kind": r.kind,
+                "runs": r.runs,
+                "time": r.time,
+                "energy": r.energy,
+                "emissions": r.emissions,
+                "per_item": r.per_item,
+            }
+            for r in s.runs
+        ],
         "omissions": list(s.omissions),
         "notes": [{"slug": slug, "text": text} for slug, text in s.notes],
     }

@@ -101,7 +101,9 @@ class Tex:
 
     def render(self, statement: Statement, footprint: Footprint, style: str, *, has_bib: bool) -> str:
         """The style's statement.tex.j2, filled; citations only where a .bib is written with it."""
-        return fill(style, "statement.tex.j2", escape, {"s": statement, "prefix": Raw(_PREFIX), "has_bib": has_bib, "cite": _cite}, is_tex=True)
+        return fill(
+            style, "statement.tex.j2", escape, {"s": statement, "prefix": Raw(_PREFIX), "has_bib": has_bib, "cite": _cite}, is_tex=True
+        )
 
 
 def escape(text: str) -> str:
@@ -114,7 +116,7 @@ def _character(c: str) -> str:
         return _SPECIAL[c]
     if c.isascii():
         return c if c.isprintable() else " "
-    base, *marks = unicodedata.normalize("NFKD", c)
+    base, *marks = list(unicodedata.normalize("NFKD", c))
     if base.isascii() and base.isalnum() and all(m in _ACCENTS or unicodedata.combining(m) for m in marks):
         return _accented(base, marks)
     if unicodedata.combining(c) or unicodedata.category(c) in ("Cf", "Cc", "Mn", "Me"):

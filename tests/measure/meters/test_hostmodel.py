@@ -115,7 +115,9 @@ def test_a_system_without_proc_is_an_error(tmp_path):
         HostModel(tmp_path / "stat").open(RunClock(FakeClock()))
 
 
-@pytest.mark.parametrize("options", [{"idle_watts": "100"}, {"idle_watts": "many", "busy_watts": "300"}, {"idle_watts": "300", "busy_watts": "100"}])
+@pytest.mark.parametrize(
+    "options", [{"idle_watts": "100"}, {"idle_watts": "many", "busy_watts": "300"}, {"idle_watts": "300", "busy_watts": "100"}]
+)
 def test_watts_that_make_no_sense_are_refused(options):
     with pytest.raises(MeterError):
         create(options)

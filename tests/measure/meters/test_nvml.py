@@ -1,6 +1,7 @@
 """The NVML meter climbs down one rung at a time and never calls an unread board zero."""
 
 import math
+from itertools import pairwise
 from types import SimpleNamespace
 
 import pytest
@@ -71,7 +72,7 @@ class Session:
         return inside[-1] - inside[0]
 
     def is_rising(self):
-        return all(a[0] < b[0] and a[1] <= b[1] for points in self.points.values() for a, b in zip(points, points[1:], strict=False))
+        return all(a[0] < b[0] and a[1] <= b[1] for points in self.points.values() for a, b in pairwise(points))
 
 
 def board(*missing, watts=steady, uuid="GPU-a", **more):
@@ -329,7 +330,13 @@ def test_boards_of_different_kinds_are_each_read_at_their_own_pace():
 
 @pytest.mark.parametrize(
     ("value", "expected"),
-    [("1", ["GPU-b"]), ("GPU-b,GPU-a", ["GPU-b", "GPU-a"]), ("MIG-GPU-a/1/0", ["GPU-a"]), ("MIG-2,MIG-1", ["GPU-b"]), ("0,-1,1", ["GPU-a"])],
+    [
+        ("1", ["GPU-b"]),
+        ("GPU-b,GPU-a", ["GPU-b", "GPU-a"]),
+        ("MIG-GPU-a/1/0", ["GPU-a"]),
+        ("MIG-2,MIG-1", ["GPU-b"]),
+        ("0,-1,1", ["GPU-a"]),
+    ],
 )
 @pytest.mark.parametrize("returns_bytes", [False, True])
 def test_only_boards_that_the_program_may_use_are_read(value, expected, returns_bytes):
@@ -360,7 +367,7 @@ def test_a_driver_that_does_not_start_is_one_line(error):
     with pytest.raises(MeterError) as caught:
         Session(board(), failures={"nvmlInit": error}).open()
 
-    assert "\n" not in str(caught.value) and "driver" in str(caught.value).lower() or error == "Unknown"
+    assert ("\n" not in str(caught.value) and "driver" in str(caught.value).lower()) or error == "Unknown"
 
 
 def test_mixed_models_counted_by_index_are_noted():

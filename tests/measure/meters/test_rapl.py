@@ -63,7 +63,9 @@ def totals(poll):
 
 def test_packages_and_dram_are_read_and_psys_core_and_uncore_never_added(tree, clock):
     tree.zone("intel-rapl:0", "package-0", 0).zone("intel-rapl:1", "package-1", 0).zone("intel-rapl:2", "psys", 0)
-    tree.zone("intel-rapl:0/intel-rapl:0:0", "core", 0).zone("intel-rapl:0/intel-rapl:0:1", "uncore", 0).zone("intel-rapl:0/intel-rapl:0:2", "dram", 0)
+    tree.zone("intel-rapl:0/intel-rapl:0:0", "core", 0).zone("intel-rapl:0/intel-rapl:0:1", "uncore", 0).zone(
+        "intel-rapl:0/intel-rapl:0:2", "dram", 0
+    )
     tree.zone("intel-rapl-mmio:0", "package-0", 0)
 
     meter, devices = opened(tree.root, clock)
