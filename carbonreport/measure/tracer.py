@@ -2,7 +2,6 @@
 
 import atexit
 import os
-import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -135,7 +134,7 @@ class Run:
             self._sampler = None
 
 
-_ACTIVE: "weakref.WeakSet[Run]" = weakref.WeakSet()
+_ACTIVE: set[Run] = set()
 
 
 def _forget_all() -> None:
