@@ -67,11 +67,11 @@ class Sampler:
         self._meters.clear()
 
     def _run(self) -> None:
-        guarded("opening the meters", self._open, self._note)
+        guarded("opening the meters", self.open, self._note)
         while not self._stop.is_set():
-            guarded("sampling", self._tick, self._note)
+            guarded("sampling", self.tick, self._note)
             self._stop.wait(self._next_wait_s())
-        guarded("the last reading", self._finish, self._note)
+        guarded("the last reading", self.finish, self._note)
         for name, meter in self._meters:
             guarded(f"closing the meter {name}", meter.close, self._note)
 
@@ -81,7 +81,8 @@ class Sampler:
 
     # Meters
 
-    def _open(self) -> None:
+    def open(self) -> None:
+        """Open the first meter of each ladder that will, and write the first tail."""
         for ladder in self._ladders:
             for name, create in ladder:
                 if self._open_one(name, create):
@@ -133,7 +134,8 @@ class Sampler:
 
     # The record
 
-    def _tick(self) -> None:
+    def tick(self) -> None:
+        """Poll, account for spans, and keep the record."""
         self._look_at_clocks()
         self._poll(is_last=False)
         self._ledger.advance(self._queue.take(), self._curves, self._clock.offset_s(), is_last=False)
@@ -202,7 +204,8 @@ class Sampler:
             "gains": self._gains,
         }
 
-    def _finish(self) -> None:
+    def finish(self) -> None:
+        """Take the last readings and close the record."""
         self._look_at_clocks()
         self._poll(is_last=True)
         end_s = self._end_s if self._end_s is not None else self._clock.offset_s()

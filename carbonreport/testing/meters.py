@@ -30,7 +30,7 @@ class FakeMeter:
         self.device = Device(device, f"Fake {device}", kind, "counter", 0.99, 1.08, "a fake meter", edge_joules=1.0)
         self.period_s: float | None = None
         self._watts, self._step_s, self._fail_at_s = watts, step_s, fail_at_s
-        self._offset_s = self._joules = 0.0
+        self._offset_s = self.joules = 0.0
         self._clock: RunClock | None = None
         self.is_closed = False
 
@@ -49,9 +49,9 @@ class FakeMeter:
         readings = [] if self._offset_s else [Reading(self.device.id, 0.0, 0.0)]
         while self._offset_s < now_s:
             step_s = min(self._step_s, now_s - self._offset_s)
-            self._joules += step_s * (self._watts(self._offset_s) if callable(self._watts) else self._watts)
+            self.joules += step_s * (self._watts(self._offset_s) if callable(self._watts) else self._watts)
             self._offset_s = min(self._offset_s + step_s, now_s)
-            readings.append(Reading(self.device.id, self._offset_s, self._joules))
+            readings.append(Reading(self.device.id, self._offset_s, self.joules))
         return Poll(tuple(readings))
 
     def close(self) -> None:
