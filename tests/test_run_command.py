@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from carbonreport.store import load
+from carbonreport.workflows.run import name_of
 
 PYTHON = sys.executable
 
@@ -154,6 +155,20 @@ def test_a_script_that_traces_itself_is_counted_once(tmp_path):
 
     assert nested.parent == outer.id
     assert nested.name == "inner"
+
+
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        (("python", "train.py", "--lr", "1"), "train"),
+        (("python3.11", "-u", "scripts/train.py"), "train"),
+        (("python", "-m", "torch.distributed.run", "x.py"), "torch.distributed.run"),
+        (("python", "-c", "print('secret')"), "python"),
+        (("/usr/bin/env", "x"), "env"),
+    ],
+)
+def test_a_run_is_named_after_its_script_and_never_after_its_code(command, name):
+    assert name_of(command) == name
 
 
 def test_quiet_says_nothing(tmp_path):

@@ -54,7 +54,7 @@ def run_command(
         CarbonreportError: The place or the folder cannot be used; the command was not started.
     """
     plan = plan_run(
-        name or _name_of(command), kind=kind, folder=folder, options=options, interval_s=interval_s, meters=None, environ=environ
+        name or name_of(command), kind=kind, folder=folder, options=options, interval_s=interval_s, meters=None, environ=environ
     )
     run = Run(plan)
     signals = {getattr(signal, n) for n in (*_FORWARDED, "SIGCHLD") if hasattr(signal, n)}
@@ -70,13 +70,18 @@ def run_command(
     return Finished(code, run.path, result, message)
 
 
-def _name_of(command: Sequence[str]) -> str:
-    """The script of an interpreter, else the command."""
+def name_of(command: Sequence[str]) -> str:
+    """The script or module of a Python, else the command; never the text after -c."""
     first = Path(command[0]).name
-    if first.startswith("python") and len(command) > 1:
-        if command[1] == "-m" and len(command) > 2:
-            return command[2]
-        return next((Path(part).stem for part in command[1:] if not part.startswith("-")), first)
+    if not first.startswith("python"):
+        return first
+    for part, following in zip(command[1:], [*command[2:], ""], strict=True):
+        if part == "-m":
+            return following or first
+        if part == "-c" or not part:
+            return first
+        if not part.startswith("-"):
+            return Path(part).stem
     return first
 
 

@@ -1,0 +1,47 @@
+# Everything that a contributor runs. Each target makes the virtual environment that it needs.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+DEMO := build/demo
+WHEEL_ENV := build/wheel-env
+
+.PHONY: demo test lint wheel bench clean
+
+$(VENV)/.installed: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	touch $@
+
+# A small net is trained and measured; a record and three statement files are the result.
+demo: $(VENV)/.installed
+	rm -rf $(DEMO)
+	$(BIN)/carbonreport run --out $(DEMO) --name demo --zone DE --pue desktop -- $(BIN)/python examples/train.py
+	$(BIN)/carbonreport statement $(DEMO)/*.jsonl --bib $(DEMO)/energy.bib -o $(DEMO)/energy.tex -o $(DEMO)/energy.md -o $(DEMO)/energy.json
+	@ls -l $(DEMO)
+
+test: $(VENV)/.installed
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+# The wheel is built from the source distribution and installed without extras into an environment of its own;
+# it, and the editable install, render one statement each.
+wheel: $(VENV)/.installed
+	rm -rf dist $(WHEEL_ENV)
+	$(BIN)/python -m build --outdir dist .
+	$(PYTHON) -m venv $(WHEEL_ENV)
+	$(WHEEL_ENV)/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
+	sh scripts/render_one.sh $(abspath $(WHEEL_ENV))/bin/carbonreport
+	sh scripts/render_one.sh $(abspath $(BIN))/carbonreport
+
+bench: $(VENV)/.installed
+	$(BIN)/python benchmarks/peers.py
+	$(BIN)/python benchmarks/span_cost.py
+	$(BIN)/python benchmarks/week.py
+
+clean:
+	rm -rf build dist $(VENV)
