@@ -222,8 +222,12 @@ class Sampler:
         self._writer.close(is_clean=True)
 
     def _note_spans(self) -> None:
+        if self._ledger.has_spans and any(curve.device.kind == "gpu" for curve in self._curves.values()):
+            self._note(
+                Note("host-edges", "spans were stamped on the host; GPU work that was launched in one span may have run in the next")
+            )
         if self._queue.dropped:
-            self._note(Note("spans-dropped", f"{self._queue.dropped} span edges came faster than they could be kept"))
+            self._note(Note("spans-dropped", f"{self._queue.dropped} spans came faster than they could be kept"))
         if self._ledger.folded:
             self._note(Note("spans-folded", f"{len(self._ledger.folded)} span paths beyond the first 64 were added to their parents"))
 

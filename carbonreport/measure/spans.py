@@ -77,19 +77,22 @@ class SpanQueue:
         return path
 
     def put(self, occurrence: Occurrence, is_start: bool) -> None:
-        """Stamp an edge; after the end of the run, or in a forked child, nothing happens."""
+        """Stamp an edge; after the end of the run, or in a forked child, nothing happens.
+
+        Only beginnings are refused by a full queue: an end that is lost would leave its span open for ever.
+        """
         if not self.is_open:
             return
-        if len(self._edges) >= MAX_QUEUED_EDGES:
+        if is_start and len(self._edges) >= MAX_QUEUED_EDGES:
             self.dropped += 1
             return
         self._edges.append((self._now_ns(), occurrence, is_start))
 
     def leave(self, token: Token[Occurrence | None]) -> None:
-        """Restore the enclosing span; one that ends in another context than it began has nothing to restore."""
+        """Restore the enclosing span; one that ends in another context than it began, or twice, has nothing to restore."""
         try:
             self.current.reset(token)
-        except ValueError:
+        except (ValueError, RuntimeError):
             self.current.set(None)
 
     def take(self) -> list[tuple[int, Occurrence, bool]]:
@@ -136,9 +139,9 @@ class SpanLedger:
         self.folded: set[str] = set()
 
     @property
-    def is_idle(self) -> bool:
-        """Whether no span is open and none waits."""
-        return not self._children and not self._pending
+    def has_spans(self) -> bool:
+        """Whether any span was seen."""
+        return bool(self._known)
 
     def advance(self, edges: Sequence[tuple[int, Occurrence, bool]], curves: Mapping[str, Curve], now_s: float, *, is_last: bool) -> None:
         """Account for the time up to which every device has readings."""

@@ -30,7 +30,7 @@ SLUGS: dict[str, str] = {
     "reading-gap": "a device could not be read for a while; that energy is missing",
     "record-torn": "the record's last line was cut off and was left out",
     "run-not-counted": "a second meter of the same run and device was left out",
-    "spans-dropped": "more span edges came than could be kept; some spans are missing",
+    "spans-dropped": "more spans came than could be kept; some are missing",
     "spans-folded": "more than 64 span paths were used; later ones were added to their parents",
     "suspended": "the machine slept during the run; that time has no reading",
     "tracer-degraded": "a part of the tracer failed and was switched off; the program went on",

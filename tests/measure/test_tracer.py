@@ -42,7 +42,6 @@ def test_energy_is_power_times_time(tmp_path):
 
 def test_a_span_gets_the_energy_of_its_own_time(tmp_path):
     began = time.clock_gettime(time.CLOCK_BOOTTIME)
-    power = {"now": 100.0}
     with Run(plan(tmp_path, FakeMeter(lambda t: 100.0 if t < 0.6 else 700.0))) as run:
         with run.span("quiet"):
             while time.clock_gettime(time.CLOCK_BOOTTIME) - began < 0.4:
@@ -50,7 +49,6 @@ def test_a_span_gets_the_energy_of_its_own_time(tmp_path):
         time.sleep(0.4)
         with run.span("busy", items=32):
             time.sleep(0.3)
-    del power
 
     spans = {span.path: span for span in run.record.spans}
     quiet, busy = spans["quiet"], spans["busy"]
@@ -168,6 +166,30 @@ def test_an_exception_of_the_program_passes_through_and_the_record_is_whole(tmp_
 
     assert run.record.is_complete
     assert _by_path(run.record)["train"].count == 1
+
+
+def test_a_span_that_is_entered_twice_or_left_elsewhere_never_raises(tmp_path):
+    with Run(plan(tmp_path, FakeMeter(1.0))) as run:
+        again = run.span("again")
+        with again, again:
+            pass
+        elsewhere = run.span("elsewhere")
+        elsewhere.__enter__()
+        thread = threading.Thread(target=elsewhere.__exit__)
+        thread.start()
+        thread.join()
+
+    assert _by_path(run.record)["elsewhere"].count == 1
+
+
+def test_spans_on_a_gpu_carry_the_note_that_they_are_host_stamps(tmp_path):
+    with Run(plan(tmp_path, FakeMeter(1.0))) as run, run.span("step"):
+        pass
+    with Run(plan(tmp_path, FakeMeter(1.0, kind="cpu"))) as host_only, host_only.span("step"):
+        pass
+
+    assert "host-edges" in slugs(run.record)
+    assert "host-edges" not in slugs(host_only.record)
 
 
 def test_spans_after_the_end_do_nothing(tmp_path):
