@@ -1,5 +1,6 @@
 """`carbonreport`: commands are imported when they are called, errors are one line."""
 
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -35,33 +36,44 @@ class _Lazy(click.Group):
             formatter.write_dl(list(_COMMANDS.items()))
 
 
-@click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=_Lazy, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="carbonreport")
-def cli() -> None:
+@click.pass_context
+def cli(ctx: click.Context) -> None:
     """Energy and carbon of machine learning: measure a run, charge it hour by hour, print an honest statement."""
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Entry point: 0 done, 1 bad input (one line on standard error), 2 usage; `run` returns its command's code."""
+    """Entry point: 0 done, 1 bad input, 2 usage, each with one line on standard error; `run` returns its command's code."""
     try:
-        code = cli.main(args=None if arguments is None else list(arguments), standalone_mode=False)
+        code = cli.main(args=None if arguments is None else list(arguments), prog_name="carbonreport", standalone_mode=False)
+        sys.stdout.flush()
+    except click.UsageError as error:
+        _say(f"{error.format_message().rstrip('.')}; see {error.ctx.command_path if error.ctx else 'carbonreport'} -h")
+        sys.exit(error.exit_code)
     except click.ClickException as error:
-        error.show()
+        _say(error.format_message())
         sys.exit(error.exit_code)
     except click.Abort:
         sys.exit(130)
-    except BrokenPipeError:
-        sys.stderr.close()  # the reader of a pipe has gone; nothing is left to say
+    except BrokenPipeError:  # the reader of a pipe has gone; nothing is left to say, and nothing must be flushed at the exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except CarbonreportError as error:
-        click.echo(f"carbonreport: error: {one_line(str(error))}", err=True)
+        _say(str(error))
         sys.exit(1)
     sys.exit(code if isinstance(code, int) else 0)
 
 
+def _say(message: str) -> None:
+    click.echo(f"carbonreport: error: {one_line(message)}", err=True)
+
+
 def one_line(text: str) -> str:
     """A message without line breaks or other control characters."""
-    return "".join(c if c.isprintable() else " " for c in text)
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
 if __name__ == "__main__":

@@ -6,7 +6,11 @@ from rich.text import Text
 
 from carbonreport.model.footprint import Footprint
 from carbonreport.model.quantity import Quantity
-from carbonreport.render.digits import duration, plain, scaled, shown
+from carbonreport.render.digits import duration, percent, scaled, shown
+from carbonreport.render.setting import is_unread
+from carbonreport.render.words import shortened
+
+_LONGEST_NOTE = 500
 
 
 def print_footprint(footprint: Footprint) -> None:
@@ -18,7 +22,7 @@ def print_footprint(footprint: Footprint) -> None:
     if footprint.spans:
         console.print(_spans(footprint))
     for note in footprint.notes:
-        console.print(Text(f"{note.slug}: {note.text}"))
+        console.print(Text(f"{note.slug}: {shortened(note.text, _LONGEST_NOTE)}"))
 
 
 def _table(*columns: str) -> Table:
@@ -42,16 +46,17 @@ def _totals(footprint: Footprint) -> Table:
     for label, quantity in rows:
         if quantity is not None:
             text = shown(quantity)
-            table.add_row(label, text.with_unit, text.interval, quantity.origin)
-    table.add_row("wall-clock", duration(footprint.run_seconds), "", f"{footprint.covered:.0%} covered")
+            is_known = quantity.unit not in ("J", "gCO2e") or not is_unread(footprint)
+            table.add_row(label, text.with_unit, text.interval, quantity.origin) if is_known else table.add_row(label, "not known")
+    table.add_row("wall-clock", duration(footprint.run_seconds), "", f"{percent(footprint.covered)} covered")
     return table
 
 
 def _devices(footprint: Footprint) -> Table:
     table = _table("device", "energy", "share", "method")
     for device in footprint.devices:
-        name = device.name if device.count == 1 else f"{device.count} x {device.name}"
-        table.add_row(Text(name), scaled(device.it_joules, "J"), f"{device.share:.0%}", device.method)
+        name = shortened(device.name if device.count == 1 else f"{device.count} × {device.name}")
+        table.add_row(Text(name), scaled(device.it_joules, "J"), percent(device.share), device.method)
     return table
 
 
@@ -66,6 +71,6 @@ def _spans(footprint: Footprint) -> Table:
             scaled(span.grams, "gCO2e"),
             "" if per_item is None else scaled(per_item, "J"),
         ]
-        table.add_row(Text("  " * span.path.count("/") + span.path.rpartition("/")[2]), *cells)
-    table.add_row("outside spans", "", "", plain(footprint.rest_joules) + " J", scaled(max(footprint.rest_grams, 0.0), "gCO2e"), "")
+        table.add_row(Text("  " * span.path.count("/") + shortened(span.path.rpartition("/")[2])), *cells)
+    table.add_row("outside spans", "", "", scaled(footprint.rest_joules, "J"), scaled(footprint.rest_grams, "gCO2e"), "")
     return table

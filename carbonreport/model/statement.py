@@ -15,6 +15,11 @@ class Sentence:
     text: str
     cites: tuple[str, ...] = ()
 
+    @property
+    def body(self) -> str:
+        """The sentence without its full stop, for formats that cite before it."""
+        return self.text.removesuffix(".")
+
 
 @dataclass(frozen=True, slots=True)
 class Row:
@@ -47,6 +52,7 @@ class RunRow:
         runs: How many.
         time: Wall-clock time of all of them.
         energy: IT energy of all of them, with interval.
+        each: Mean IT energy of one of several, with the least and the most; "" for a single run.
         emissions: Location-based emissions of all of them.
         per_item: Energy per item where items were counted, else "".
     """
@@ -56,6 +62,7 @@ class RunRow:
     runs: str
     time: str
     energy: str
+    each: str
     emissions: str
     per_item: str
 
@@ -82,7 +89,7 @@ class Statement:
     Attributes:
         paragraph: The statement proper.
         rows: The table.
-        runs: By name and kind; one row where there is one name.
+        runs: By name and kind; empty for a single run.
         omissions: What is not in the numbers.
         notes: Slug and text of everything that was guessed, lost or limited.
         figures: Macro name and rounded text of the main numbers.

@@ -1,4 +1,8 @@
-"""How many digits a number deserves: they follow its interval (method, section 3)."""
+"""How many digits a number deserves: they follow its interval.
+
+Half the interval to one significant digit (two if it begins with 1), the value to the same place, three digits at most. Where the
+interval spans more than a factor of two, one digit (two if it begins with 1) and the range in front; beyond ten, the order of magnitude.
+"""
 
 import math
 from dataclasses import dataclass
@@ -16,10 +20,12 @@ _ENERGY_UNITS = (
 )
 _MASS_UNITS = (("tCO₂e", 1e6), ("kgCO₂e", 1e3), ("gCO₂e", 1.0), ("mgCO₂e", 1e-3))
 _SCALES = {"J": _ENERGY_UNITS, "gCO2e": _MASS_UNITS, "gCO2e/kWh": (("gCO₂e/kWh", 1.0),), "1": (("", 1.0),)}
+_UNITS_OF_ZERO = ("kWh", "gCO₂e", "gCO₂e/kWh", "")
 
 _WIDE = 2.0  # high / low above which one digit and the range in front are all that is honest
 _VERY_WIDE = 10.0  # above which only the order of magnitude is
 _MOST_DIGITS = 3
+_SMALLEST_PART = 0.1  # of a unit: a smaller part is not written in the unit of the whole
 _SPACE = "\u00a0"  # a number and its unit stay on one line
 
 
@@ -55,22 +61,42 @@ class Shown:
     def sentence(self) -> str:
         """15.1 kWh [14.9, 16.3]; or 5–15 kgCO₂e (central value 8)."""
         if self.is_range:
-            return f"{_with_unit(f'{self.low}–{self.high}', self.unit)} (central value {self.value})"
-        return self.with_unit if not self.interval else f"{self.with_unit} [{self.low}, {self.high}]"
+            return f"{_with_unit(self.interval, self.unit)} (central value {self.value})"
+        return f"{self.with_unit} [{self.low}, {self.high}]" if self.interval else self.with_unit
+
+    def with_aside(self, aside: str) -> str:
+        """The sentence with a remark, in the brackets that it has already or in its own."""
+        return f"{self.sentence[:-1]}; {aside})" if self.is_range else f"{self.sentence} ({aside})"
+
+    @property
+    def compact(self) -> str:
+        """15.1 (14.9–16.3) kWh, for a cell."""
+        return _with_unit(f"{self.value} ({self.interval})", self.unit) if self.interval else self.with_unit
 
 
-def shown(quantity: Quantity) -> Shown:
-    """A quantity in the unit that suits its size, with the digits that its interval allows."""
-    unit, size = _unit_of(quantity.unit, quantity.value)
+def shown(quantity: Quantity, *, beside: Quantity | None = None) -> Shown:
+    """A quantity in the unit that suits its size, with the digits that its interval allows.
+
+    Args:
+        quantity: What to print.
+        beside: The whole that it is printed beside: a part that is not tiny takes its unit.
+    """
+    unit, size = _unit_for(quantity)
+    if beside is not None:
+        unit_beside, size_beside = _unit_for(beside)
+        if abs(quantity.value) >= _SMALLEST_PART * size_beside:
+            unit, size = unit_beside, size_beside
     value, low, high = quantity.value / size, quantity.low / size, quantity.high / size
-    if low > 0 and high / low > _WIDE:
-        text = _significant(value, _lead(value)) if high / low <= _VERY_WIDE else _order(value)
-        return Shown(text, _significant(low, _lead(low)), _significant(high, _lead(high)), unit, True)
+    if low == value == high == 0:
+        return Shown("0", "0", "0", unit, False)
+    if _is_wide(quantity):
+        text = _rough(value) if high / low <= _VERY_WIDE else _order(value, low, high)
+        return Shown(text, _rough(low), _rough(high), unit, True)
     place = _place((high - low) / 2, value)
     return Shown(_at(value, place), _at(low, place), _at(high, place), unit, False)
 
 
-def plain(value: float, digits: int = 3) -> str:
+def plain(value: float, digits: int = _MOST_DIGITS) -> str:
     """A number without an interval, rounded to significant digits."""
     return _significant(value, digits)
 
@@ -78,6 +104,11 @@ def plain(value: float, digits: int = 3) -> str:
 def counted(items: float) -> str:
     """Items: whole numbers in full, with thousands separated."""
     return f"{items:,.0f}" if items == int(items) else f"{items:,.6g}"
+
+
+def percent(share: float) -> str:
+    """0.64 as 64 %."""
+    return f"{share * 100:.0f}{_SPACE}%"
 
 
 def scaled(value: float, unit: str) -> str:
@@ -89,7 +120,7 @@ def scaled(value: float, unit: str) -> str:
 def duration(seconds: float) -> str:
     """35 s, 42 min, 12.4 h."""
     if seconds < 120:
-        return _with_unit(_significant(seconds, 2 if seconds >= 10 else 3) if seconds else "0", "s")
+        return _with_unit(_significant(seconds, 2), "s")
     if seconds < 2 * SECONDS_PER_HOUR:
         return _with_unit(_significant(seconds / 60, 2), "min")
     return _with_unit(_significant(hours(seconds), _MOST_DIGITS), "h")
@@ -99,11 +130,20 @@ def _with_unit(text: str, unit: str) -> str:
     return f"{text}{_SPACE}{unit}" if unit else text
 
 
+def _is_wide(quantity: Quantity) -> bool:
+    return quantity.low > 0 and quantity.high / quantity.low > _WIDE
+
+
+def _unit_for(quantity: Quantity) -> tuple[str, float]:
+    """By the value; by the upper end where the range stands in front, so that it has no needless zeros."""
+    return _unit_of(quantity.unit, quantity.high if _is_wide(quantity) else quantity.value)
+
+
 def _unit_of(unit: str, value: float) -> tuple[str, float]:
     """Largest unit in which the value is at least 1; the smallest for anything below, the middle one for 0."""
     scale = _SCALES[unit]
     if value == 0:
-        return next((name, size) for name, size in scale if name in ("kWh", "gCO₂e", "gCO₂e/kWh", ""))
+        return next((name, size) for name, size in scale if name in _UNITS_OF_ZERO)
     return next(((name, size) for name, size in scale if abs(value) >= 0.9995 * size), scale[-1])
 
 
@@ -112,7 +152,7 @@ def _place(half_width: float, value: float) -> int:
     most = _MOST_DIGITS - 1 - _exponent(value)
     if half_width <= abs(value) * 1e-9:
         return most
-    return min(_lead(half_width) - 1 - _exponent(half_width), most)
+    return min(_lead(half_width) - 1 - _exponent(half_width), most) if value else _lead(half_width) - 1 - _exponent(half_width)
 
 
 def _lead(x: float) -> int:
@@ -121,22 +161,30 @@ def _lead(x: float) -> int:
 
 
 def _exponent(x: float) -> int:
-    return 0 if x == 0 else math.floor(math.log10(abs(x)))
+    """Power of ten of the first digit, as a number is printed: 0.99999999 counts as 1."""
+    return int(f"{x:e}".partition("e")[2])
 
 
 def _at(x: float, place: int) -> str:
     """Rounded at a decimal place, with thousands separated: 1,289 or 0.30."""
-    return f"{round(x, place):,.{max(place, 0)}f}"
+    rounded = round(x, place)
+    return f"{rounded if rounded else 0.0:,.{max(place, 0)}f}"  # no minus before a zero
+
+
+def _rough(x: float) -> str:
+    """One significant digit, two if it begins with 1."""
+    return _significant(x, _lead(x))
 
 
 def _significant(x: float, digits: int) -> str:
     if x == 0:
         return "0"
-    place = digits - 1 - _exponent(x)
-    rounded = round(x, place)
+    rounded = round(x, digits - 1 - _exponent(x))
     return _at(rounded, digits - 1 - _exponent(rounded))
 
 
-def _order(x: float) -> str:
-    """The nearest power of ten."""
-    return f"about {_at(10.0 ** round(math.log10(x)), 0 if x >= 1 else -round(math.log10(x)))}" if x > 0 else "0"
+def _order(x: float, low: float, high: float) -> str:
+    """The power of ten nearest to x among those inside the interval, which spans one at least."""
+    inside = range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1)
+    power = min(inside, key=lambda n: abs(n - math.log10(x)))
+    return f"about {_at(10.0**power, max(-power, 0))}"

@@ -1,8 +1,8 @@
-"""Plain words for counts, lists, methods and qualities."""
+"""Plain words for counts, lists, places, methods and qualities."""
 
 from collections.abc import Sequence
 
-from carbonreport.model.run import DeviceKind, Method
+from carbonreport.model.run import Method
 from carbonreport.model.series import Quality
 
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
@@ -20,29 +20,79 @@ def listed(parts: Sequence[str]) -> str:
     return f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
-_GPU_METHODS: dict[Method, str] = {
-    "anchored": "boards' power sensors scaled to their energy counters, not calibrated",
-    "counter": "boards' energy counters, not calibrated",
-    "instant": "boards' power sensors, not calibrated",
-    "averaged": "one-second means of the boards' power, not calibrated",
-    "reported": "as reported",
-    "model": "power times hours, nothing measured",
+def capital(text: str) -> str:
+    """The same sentence with a capital first letter."""
+    return text[:1].upper() + text[1:]
+
+
+def shortened(text: str, longest: int = 60) -> str:
+    """A name on one line and of a length that a table bears."""
+    line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return line if len(line) <= longest else f"{line[: longest - 1].rstrip()}…"
+
+
+def unbracketed(text: str) -> str:
+    """A text that will stand in brackets: inner ones become commas."""
+    return text.replace(" (", ", ").replace("(", "").replace(")", "")
+
+
+_WITH_ARTICLE = ("United ", "Netherlands", "Philippines", "Bahamas", "Maldives", "Gambia", "Comoros", "Democratic Republic", "State of ")
+_ENDS_WITH_ARTICLE = (" Islands", " Republic", " Territory", " Territories")
+
+
+def placed(zone: str, name: str) -> str:
+    """A grid zone in a sentence, after "in": Germany, the Netherlands, the area of PJM Interconnection."""
+    has_article = name.startswith(_WITH_ARTICLE) or name.endswith(_ENDS_WITH_ARTICLE)
+    if zone.startswith("US-") and zone.count("-") > 1:  # balancing areas go by the names of companies
+        return f"the area of {name}"
+    return f"the {name}" if has_article else name
+
+
+# Method -> of one board, of several boards.
+_SENSORS: dict[Method, tuple[str, str]] = {
+    "anchored": ("power sensor scaled to its energy counter", "power sensors scaled to their energy counters"),
+    "counter": ("energy counter", "energy counters"),
+    "instant": ("power sensor", "power sensors"),
+    "averaged": ("one-second mean of power", "one-second means of power"),
 }
-_HOST_METHODS: dict[Method, str] = {"counter": "RAPL", "reported": "as reported", "model": "a model of busy time"}
 
 
-def method_in_words(method: Method, kind: DeviceKind) -> str:
-    """How a device's energy is known."""
-    return _GPU_METHODS[method] if kind == "gpu" else _HOST_METHODS.get(method, "power sensors")
+def sensors_in_words(methods: Sequence[Method], boards: int) -> str:
+    """How the energy of GPUs is known: "the boards' energy counters, not calibrated"."""
+    read = [_SENSORS[method][boards > 1] for method in methods if method in _SENSORS]
+    whose = "the boards’" if boards > 1 else "the board’s"
+    parts = [f"{whose} {listed(read)}, not calibrated"] if read else []
+    return "; ".join([*parts, *(["as reported"] if "reported" in methods else [])])
+
+
+def counters_in_words(kind: str, method: Method) -> str:
+    """How the energy of anything but a GPU is known."""
+    if method == "model":
+        return "a model of busy time"
+    if method == "reported":
+        return "as reported"
+    return "RAPL" if kind in ("cpu", "dram") else "their own meters"
+
+
+def charged_by(quality: Quality, month: str, is_one: bool) -> tuple[str, str]:
+    """What the hours of grids were charged by, before and after the brackets with the mean."""
+    typical = f"a typical {month} profile" if month else "typical profiles by month and hour"
+    its, mean = ("its", "yearly mean") if is_one else ("their", "yearly means")
+    return {
+        "measured": (f"{its} hours as they were", ""),
+        "estimated": (f"{its} hours as the provider estimated them", ""),
+        "typical": (typical, f", not by {its} hours as they were"),
+        "annual": (f"{its} {mean}", ", every hour alike"),
+        "forecast": ("a forecast", f", not by {its} hours as they were"),
+    }[quality]
 
 
 def quality_in_words(quality: Quality, month: str) -> str:
-    """What the hours of a grid were charged by."""
-    typical = f"a typical {month} profile" if month else "typical profiles by month and hour"
+    """What the hours were charged by, for a cell."""
     return {
-        "measured": "its hours as they were",
-        "estimated": "hours that the provider estimated",
-        "typical": f"{typical}, not by the hours as they were",
-        "annual": "its yearly mean, every hour alike",
-        "forecast": "a forecast",
+        "measured": "observed hours",
+        "estimated": "hours estimated by the provider",
+        "typical": f"typical {month} profile" if month else "typical profile by month and hour",
+        "annual": "yearly mean",
+        "forecast": "forecast",
     }[quality]

@@ -20,6 +20,13 @@ TYPICAL_SHARE = 0.65
 SHARE_LOW, SHARE_HIGH = 0.45, 1.0
 # A mean power of unknown method: naive readings are off by 39 % on average (Yang, Adamek and Armour 2024).
 TYPED_IN_FACTOR = 1.39
+_WHAT_POWER = {
+    "rated-power": "the rated power",
+    "rated-power-scaled": f"{TYPICAL_SHARE * 100:.0f} % of the rated power",
+    "mean-watts-given": "a mean power given by the author",
+}
+EARLIEST_YEAR, LATEST_YEAR = 2000, 2100
+_MOST_HOURS, _MOST_BOARDS = 1e6, 1_000_000
 _SAME = 0.01  # mean watts this close to the rated power are the rated power
 
 
@@ -61,7 +68,7 @@ def estimated_run(job: Job, *, name: str, kind: RunKind, place: Place, run_id: s
     watts, low, high, note = _power(job, board)
     seconds = job.hours * SECONDS_PER_HOUR
     started_s = start_of(job.start, place.time_zone)
-    source = f"{watts:g} W x {job.count} x {job.hours:g} h, {note.slug.replace('-', ' ')}"
+    source = f"{job.count} × {watts:.4g} W × {job.hours:.6g} h, {_WHAT_POWER[note.slug]}"
     device = Device(f"estimated-{board.name}", board.name, "gpu", "model", low, high, source, origin="assumed", count=job.count)
     return RunRecord(
         id=run_id,
@@ -74,15 +81,15 @@ def estimated_run(job: Job, *, name: str, kind: RunKind, place: Place, run_id: s
         traces=(EnergyTrace(device.id, (0.0, seconds), (0.0, watts * job.count * seconds)),),
         place=place,
         environment={"carbonreport": __version__},
-        notes=(Note("estimated-run", f"{name} was not measured: {source}"), note),
+        notes=(Note("estimated-run", f"“{name}” was not measured: {source}"), note),
     )
 
 
 def _check(job: Job) -> None:
-    if job.count < 1:
-        raise CarbonreportError(f"--count {job.count}: give the number of boards, 1 or more")
-    if not 0 <= job.hours < 1e7:
-        raise CarbonreportError(f"--hours {job.hours:g}: give the wall-clock hours, 0 or more")
+    if not 1 <= job.count <= _MOST_BOARDS:
+        raise CarbonreportError(f"--count {job.count}: give the number of boards, from 1 to {_MOST_BOARDS:,}")
+    if not 0 <= job.hours < _MOST_HOURS:
+        raise CarbonreportError(f"--hours {job.hours:g}: give the wall-clock hours, from 0 to {_MOST_HOURS:,.0f}")
     if job.mean_watts is not None and not 0 < job.mean_watts < 1e6:
         raise CarbonreportError(f"--mean-watts {job.mean_watts:g}: give the mean power of one board in watts, above 0")
 
@@ -91,10 +98,9 @@ def _power(job: Job, board: Board) -> tuple[float, float, float, Note]:
     """Mean watts of a board, 90 % factors, and the note that says what they are."""
     if job.mean_watts is None:
         if board.rated_watts is None:
-            raise CarbonreportError(
-                f"the rated power of {job.gpu!r} is not known here; give --mean-watts, or one of: {', '.join(board.nearest)}"
-            )
-        text = f"{board.name}: {TYPICAL_SHARE:.0%} of its rated {board.rated_watts:g} W ({board.source}), the median of measured trainings"
+            nearest = f", or one of: {', '.join(board.nearest)}" if board.nearest else ""
+            raise CarbonreportError(f"the rated power of {job.gpu!r} is not known here; give --mean-watts{nearest}")
+        text = f"{board.name}: {TYPICAL_SHARE * 100:.0f} % of its rated {board.rated_watts:g} W ({board.source}), the median of measured trainings"
         return board.rated_watts * TYPICAL_SHARE, SHARE_LOW / TYPICAL_SHARE, SHARE_HIGH / TYPICAL_SHARE, Note("rated-power-scaled", text)
     if board.rated_watts is not None and abs(job.mean_watts - board.rated_watts) <= _SAME * board.rated_watts:
         return (
@@ -124,6 +130,8 @@ def start_of(text: str, time_zone: str | None) -> float:
         moment = datetime.fromisoformat(text)
     except ValueError as error:
         raise BadTime(f"cannot read the time {text!r}; write it like 2026-01-14T18:20+01:00") from error
+    if not EARLIEST_YEAR <= moment.year <= LATEST_YEAR:
+        raise BadTime(f"{text!r} is not in the years {EARLIEST_YEAR} to {LATEST_YEAR}; write it like 2026-01-14T18:20+01:00")
     if moment.tzinfo is not None:
         return moment.timestamp()
     if time_zone is None:
@@ -134,5 +142,5 @@ def start_of(text: str, time_zone: str | None) -> float:
         return earlier.timestamp()
     exists = earlier.astimezone(UTC).astimezone(zone).replace(tzinfo=None) == moment
     reason = "exists twice" if exists else "does not exist"
-    first, second = (f"{moment:%Y-%m-%dT%H:%M}{m:%z}" for m in (earlier, later))
-    raise BadTime(f"{text!r} {reason} in {time_zone} (the clocks are set); write {first} or {second}")
+    first, second = (f"{moment:%Y-%m-%dT%H:%M}{offset[:3]}:{offset[3:]}" for offset in (f"{m:%z}" for m in (earlier, later)))
+    raise BadTime(f"{text!r} {reason} in {time_zone}, where the clocks are set then; write {first} or {second}")

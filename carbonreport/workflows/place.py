@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from carbonreport.errors import BadPue
+from carbonreport.errors import BadPue, PlaceError, SiteError, UnknownZone
 from carbonreport.grid.zones import WORLD_ZONE, country_of_time_zone, resolve_zone, time_zone_of
 from carbonreport.model.notes import Note
 from carbonreport.model.pue import PueProfile, pue_from_text, pue_of_class
@@ -62,7 +63,10 @@ def site_of(options: PlaceOptions, environ: Mapping[str, str], folder: Path) -> 
         return None
     from carbonreport.site import find_site, read_site
 
-    return read_site(find_site(given, folder))
+    site = read_site(find_site(given, folder))
+    if site.time_zone is not None and not is_time_zone(site.time_zone):
+        raise SiteError(f"{site.path}: place.time_zone: unknown time zone {site.time_zone!r}; give an IANA name such as Europe/Berlin")
+    return site
 
 
 def recording_place(options: PlaceOptions, site: "Site | None", environ: Mapping[str, str], host_time_zone: str | None) -> Place:
@@ -91,39 +95,49 @@ def rendering_place(run: RunRecord, options: PlaceOptions, site: "Site | None", 
     place = run.place
     was_guessed = place.zone_source.startswith(_GUESS)
     recorded = None if was_guessed or place.zone is None else place.zone
-    zone = _resolved(options.zone) or recorded or _resolved(site.zone if site else None) or _resolved(environ.get(ZONE_VARIABLE))
+    zone = _resolved(options.zone) or recorded or _site_zone(site) or _variable_zone(environ)
     is_guessed = zone is None and place.zone is not None
     notes: list[Note] = []
     if zone is None and place.zone is not None:
         zone = place.zone
-        notes.append(Note("zone-guessed", f"nobody gave a grid zone; {zone} was {place.zone_source}; give --zone to settle it"))
+        notes.append(Note("zone-guessed", f"nobody gave a grid zone; {zone} was {place.zone_source}"))
     if zone is None:
         zone = WORLD_ZONE
-        notes.append(Note("zone-unknown", "nobody gave a grid zone; the world average was used; give --zone to settle it"))
-    pue = _option_pue(options.pue) or place.pue or (site.pue if site else None) or _option_pue(environ.get(PUE_VARIABLE))
+        notes.append(Note("zone-unknown", "nobody gave a grid zone; the world average was used"))
+    pue = _option_pue(options.pue) or place.pue or (site.pue if site else None) or _variable_pue(environ)
     if pue is None:
         pue = pue_of_class(DEFAULT_PUE_CLASS)
-        notes.append(
-            Note(
-                "pue-assumed",
-                f"nobody gave a PUE; {pue.value:g} of an unknown data centre was used; give --pue (1.0, or 'desktop', where there is no facility)",
-            )
-        )
-    time_zone = place.time_zone if options.zone is None else None
-    return RenderPlace(
-        zone, is_guessed, pue, time_zone or time_zone_of(zone) or "UTC", place.site or (site.name if site else None), tuple(notes)
-    )
+        notes.append(Note("pue-assumed", f"nobody gave a PUE; {pue.value:g} of an unknown data centre was used"))
+    return RenderPlace(zone, is_guessed, pue, _time_zone(place, options, zone), place.site or (site.name if site else None), tuple(notes))
+
+
+def _time_zone(place: Place, options: PlaceOptions, zone: str) -> str:
+    """Time zone for the dates: the host's, unless somebody says now that it was elsewhere, or its name means nothing here."""
+    hosts = place.time_zone if options.zone is None else None
+    return next((name for name in (hosts, time_zone_of(zone)) if name and is_time_zone(name)), "UTC")
+
+
+def is_time_zone(name: str) -> bool:
+    """Whether this machine knows a time zone of that name."""
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):  # a name such as "../x" or that of a folder
+        return False
+    return True
 
 
 def _said_zone(options: PlaceOptions, site: "Site | None", environ: Mapping[str, str]) -> tuple[str | None, str]:
-    for text, source in ((options.zone, "option"), (site.zone if site else None, "site file"), (environ.get(ZONE_VARIABLE), "environment")):
-        if text:
-            return resolve_zone(text), source
+    if zone := _resolved(options.zone):
+        return zone, "option"
+    if zone := _site_zone(site):
+        return zone, "site file"
+    if zone := _variable_zone(environ):
+        return zone, "environment"
     return None, ""
 
 
 def _said_pue(options: PlaceOptions, site: "Site | None", environ: Mapping[str, str]) -> PueProfile | None:
-    return _option_pue(options.pue) or (site.pue if site else None) or _option_pue(environ.get(PUE_VARIABLE))
+    return _option_pue(options.pue) or (site.pue if site else None) or _variable_pue(environ)
 
 
 def _option_pue(text: str | None) -> PueProfile | None:
@@ -134,5 +148,26 @@ def _option_pue(text: str | None) -> PueProfile | None:
     return pue_from_text(text)
 
 
+def _variable_pue(environ: Mapping[str, str]) -> PueProfile | None:
+    try:
+        return _option_pue(environ.get(PUE_VARIABLE))
+    except BadPue as error:
+        raise BadPue(f"environment variable {PUE_VARIABLE}: {error}") from error
+
+
 def _resolved(text: str | None) -> str | None:
     return resolve_zone(text) if text else None
+
+
+def _site_zone(site: "Site | None") -> str | None:
+    try:
+        return _resolved(site.zone) if site else None
+    except UnknownZone as error:
+        raise SiteError(f"{site.path if site else ''}: place.zone: {error}") from error
+
+
+def _variable_zone(environ: Mapping[str, str]) -> str | None:
+    try:
+        return _resolved(environ.get(ZONE_VARIABLE))
+    except UnknownZone as error:
+        raise PlaceError(f"environment variable {ZONE_VARIABLE}: {error}") from error

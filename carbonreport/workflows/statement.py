@@ -1,23 +1,30 @@
 """Charged records to files: composes words, renders each format, and never overwrites what it did not write."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from carbonreport import __version__
 from carbonreport.errors import OutputError
-from carbonreport.grid.zones import name_of_zone
-from carbonreport.model.run import RunKind
+from carbonreport.grid.zones import WORLD_ZONE, name_of_zone
+from carbonreport.model.footprint import ChargedRun
+from carbonreport.model.run import RUN_KINDS, RunKind
 from carbonreport.model.statement import Statement
 from carbonreport.plugins import load as load_plugin
 from carbonreport.plugins import names
 from carbonreport.render.compose import Group, Setting, compose
 from carbonreport.render.formats.tex import bibliography
+from carbonreport.render.words import listed
 from carbonreport.workflows.charge import Charged, charge_records, load_records
 from carbonreport.workflows.place import PlaceOptions
 
 MADE_BY = f"carbonreport {__version__}"
+_MOST_NAMES = 20  # rows of a table that fits on a page
+_HEAD = 400  # bytes of a line that are looked at
 _MARK = "written by carbonreport"
+# Zones that say no place: of a run of which nobody knows where it was, and of a file of intensities that names none.
+_NOWHERE = {WORLD_ZONE: "the world’s average grid", "not stated": "its grid"}
 _JSON_MARK = '"written_by": "carbonreport'
 
 
@@ -47,13 +54,14 @@ def write_statement(charged: Charged, outputs: Sequence[Path], *, style: str, bi
     """Render first, write last: a failure leaves nothing half done. Raises as `statement` does."""
     words = statement_of(charged)
     formats = {path: load_plugin("format", _format_of(path)) for path in outputs}
-    texts = {path: form.render(words, charged.footprint, style, has_bib=bib is not None) for path, form in formats.items()}
+    texts = {path: str(form.render(words, charged.footprint, style, has_bib=bib is not None)) for path, form in formats.items()}
     if bib is not None:
+        if bib.suffix.lower() != ".bib":
+            raise OutputError(f"the references cannot be written to {bib}: BibTeX wants the suffix .bib")
         texts[bib] = f"% {_MARK} {__version__}\n\n{bibliography(words.works)}"
     for path in texts:
         _refuse_foreign(path, force)
-    for path, text in texts.items():
-        _write(path, text)
+    _write_all(texts)
     return list(texts)
 
 
@@ -65,26 +73,38 @@ def statement_text(charged: Charged, format_name: str, *, style: str) -> str:
 
 def statement_of(charged: Charged) -> Statement:
     """The words of a charged set of runs."""
-    setting = Setting(
-        zone_names={grid.zone: name_of_zone(grid.zone) or grid.zone for grid in charged.footprint.grids},
+    return compose(charged.footprint, charged.counted, _groups(charged), _setting(charged))
+
+
+def _setting(charged: Charged) -> Setting:
+    zones = [grid.zone for grid in charged.footprint.grids]
+    sites = list(dict.fromkeys(place.site for place in charged.places if place.site))
+    return Setting(
+        zone_names={zone: name_of_zone(zone) or zone for zone in zones if zone not in _NOWHERE},
+        nowhere=_NOWHERE,
         time_zone=charged.places[0].time_zone,
-        site=next((place.site for place in charged.places if place.site), None),
+        site=listed(sites) or None,
         made_by=MADE_BY,
     )
-    return compose(charged.footprint, charged.counted, _groups(charged), setting)
 
 
 def _groups(charged: Charged) -> list[Group]:
-    """Runs by name and kind, in the order of their first appearance."""
-    by_name: dict[tuple[str, RunKind], list[int]] = {}
-    for i, c in enumerate(charged.counted):
-        by_name.setdefault((c.run.name, c.run.kind), []).append(i)
-    groups = []
-    for (name, kind), members in by_name.items():
-        runs = tuple(charged.counted[i] for i in members)
-        with_inner = [*runs, *charged.inner_of(runs)]
-        groups.append(Group(name, kind, runs, charged.footprint_of(with_inner)))
-    return groups
+    """Runs by name and kind: training first, then in the order of time. Too many names for a table are put together by kind."""
+    ordered = sorted(charged.counted, key=lambda c: (RUN_KINDS.index(c.run.kind), c.run.started_s))
+    keys = {(c.run.name, c.run.kind) for c in ordered}
+    by_name: dict[tuple[str, RunKind], list[ChargedRun]] = {}
+    for c in ordered:
+        by_name.setdefault((c.run.name if len(keys) <= _MOST_NAMES else "", c.run.kind), []).append(c)
+    return [
+        Group(
+            name,
+            kind,
+            tuple(runs),
+            charged.footprint_of([*runs, *charged.inner_of(runs)]),
+            names=len({c.run.name for c in runs}),
+        )
+        for (name, kind), runs in by_name.items()
+    ]
 
 
 def _format_of(path: Path) -> str:
@@ -98,21 +118,34 @@ def _format_of(path: Path) -> str:
 def _refuse_foreign(path: Path, force: bool) -> None:
     if path.is_dir():
         raise OutputError(f"{path} is a folder; give a file name such as {path / 'energy.tex'}")
-    if force or not path.exists():
-        return
-    with path.open(encoding="utf-8", errors="replace") as file:
-        head = file.read(400)
-    if head.strip() and _MARK not in head and _JSON_MARK not in head:
+    if path.exists() and not path.is_file():
+        raise OutputError(f"{path} is not a regular file; give a file name such as energy.tex")
+    if not force and path.is_file() and not _is_ours(path):
         raise OutputError(f"{path} was not written by carbonreport; choose another name, or --force to replace it")
 
 
-def _write(path: Path, text: str) -> None:
-    """Write beside the target and move into place."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
+def _is_ours(path: Path) -> bool:
+    """Whether a file is empty or says in its first two lines that carbonreport wrote it."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        beside.write_text(text, encoding="utf-8")
-        beside.replace(path)
+        with path.open(encoding="utf-8", errors="replace") as file:
+            head = file.readline(_HEAD) + file.readline(_HEAD)
     except OSError as error:
-        beside.unlink(missing_ok=True)
+        raise OutputError(f"cannot read {path}: {error.strerror or error}") from error
+    return not head.strip() or any(line.lstrip("% <!-").startswith((_MARK, _JSON_MARK)) for line in head.splitlines())
+
+
+def _write_all(texts: Mapping[Path, str]) -> None:
+    """Write every file beside its target, and move them into place when all of them are there."""
+    beside = {path: path.resolve().with_name(f".{path.name}.{os.getpid()}") for path in texts}
+    path = next(iter(texts), Path())
+    try:
+        for path, text in texts.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            beside[path].write_text(text, encoding="utf-8")
+        for path in texts:
+            beside[path].replace(path.resolve())
+    except OSError as error:
+        for left in beside.values():
+            with suppress(OSError):
+                left.unlink(missing_ok=True)
         raise OutputError(f"cannot write {path}: {error.strerror or error}") from error

@@ -2,7 +2,10 @@
 
 from pathlib import Path
 
+from carbonreport.model.footprint import Footprint
 from carbonreport.render.digits import duration, shown
+from carbonreport.render.setting import is_unread
+from carbonreport.render.words import shortened
 from carbonreport.workflows.charge import charge_records, load_records
 from carbonreport.workflows.place import PlaceOptions
 
@@ -14,17 +17,32 @@ def summary_lines(record: Path, options: PlaceOptions) -> list[str]:
         CarbonreportError: The record or the place cannot be used.
     """
     charged = charge_records(load_records([record]), options)
-    footprint = charged.footprint
-    energy, grams = shown(footprint.facility_joules), shown(footprint.grams)
-    run = charged.runs[0].run
-    place = footprint.grids[0].zone
+    footprint, run = charged.footprint, charged.runs[0].run
     notes = [note for note in footprint.notes if note.slug in _WORTH_A_LINE]
     return [
-        f"carbonreport: {run.name}: {energy.sentence} at the facility ({footprint.it_joules.origin}), {grams.sentence} ({place}), {duration(run.duration_s)}",
-        *[f"carbonreport: {note.slug}: {note.text}" for note in notes],
+        f"carbonreport: {shortened(run.name)}: {_numbers(footprint)}, {duration(run.duration_s)}",
+        *[f"carbonreport: {note.slug}: {note.text}{_WORTH_A_LINE[note.slug]}" for note in notes],
         f"carbonreport: record {record}",
         f"carbonreport: next: carbonreport statement {record} -o energy.tex",
     ]
 
 
-_WORTH_A_LINE = {"zone-unknown", "zone-guessed", "pue-assumed", "tracer-degraded", "device-lost", "counter-reset"}
+def _numbers(footprint: Footprint) -> str:
+    if is_unread(footprint):
+        return "no energy could be read"
+    energy, grams = shown(footprint.facility_joules), shown(footprint.grams)
+    return f"{energy.with_aside(footprint.it_joules.origin)} at the facility, {grams.with_aside(footprint.grids[0].zone)}"
+
+
+# Slug -> what its author can do about it.
+_WORTH_A_LINE = {
+    "zone-unknown": "; give --zone to settle it",
+    "zone-guessed": "; give --zone to settle it",
+    "pue-assumed": "; give --pue, or --pue desktop where there is no facility",
+    "tracer-degraded": "",
+    "device-lost": "",
+    "counter-reset": "",
+    "interrupted": "",
+    "no-gpu": "",
+    "host-unreadable": "",
+}

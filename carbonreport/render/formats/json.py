@@ -131,6 +131,7 @@ def statement_object(s: Statement) -> dict[str, Any]:
                 "runs": r.runs,
                 "time": r.time,
                 "energy": r.energy,
+                "each": r.each,
                 "emissions": r.emissions,
                 "per_item": r.per_item,
             }

@@ -1,13 +1,16 @@
 """Markdown that a repository page shows as it is."""
 
 import html
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 
 from carbonreport.model.footprint import Footprint
 from carbonreport.model.statement import Statement
 from carbonreport.render.engine import fill
 
 _MARKUP = set("\\`*_{}[]#|~$")
+_INTERVALS = re.compile(r"\[[\d.,]+, [\d.,]+\](?![\[(:])")  # brackets that are no link stay readable
+_LINKS = re.compile(r"(?::(?=//)|\.(?<=www\.)|@)", re.IGNORECASE)  # what GitHub would make a link or a mention of
 
 
 def create(options: Mapping[str, str]) -> "Markdown":
@@ -31,6 +34,19 @@ class Markdown:
 
 
 def escape(text: str) -> str:
-    """Any text as Markdown text: no markup, no HTML, one line."""
+    """Any text as Markdown text: no markup, no HTML, no links, one line."""
     one_line = "".join(c if c.isprintable() or c == "\u00a0" else " " for c in text)
-    return "".join(f"\\{c}" if c in _MARKUP else html.escape(c, quote=False) for c in one_line)
+    return _LINKS.sub(r"\\\g<0>", "".join(_pieces(one_line)))
+
+
+def _pieces(line: str) -> Iterator[str]:
+    at = 0
+    for interval in _INTERVALS.finditer(line):
+        yield "".join(_character(c) for c in line[at : interval.start()])
+        yield interval.group()
+        at = interval.end()
+    yield "".join(_character(c) for c in line[at:])
+
+
+def _character(c: str) -> str:
+    return f"\\{c}" if c in _MARKUP else html.escape(c, quote=False)

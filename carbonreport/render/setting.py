@@ -1,0 +1,108 @@
+"""What the words need besides the footprint, and small questions to a footprint that several sentences ask."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from carbonreport.model.footprint import ChargedRun, Footprint, GridUse
+from carbonreport.model.run import RunKind
+from carbonreport.render.words import count_in_words, placed
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What the words need besides the numbers.
+
+    Attributes:
+        zone_names: Zone code to name, of zones whose place is known: {"DE": "Germany"}.
+        nowhere: Zone code to what its grid is called, of zones that say no place: {"WORLD": "the world’s average grid"}.
+        time_zone: IANA name for the dates.
+        site: Name of the site, or None.
+        made_by: Name and version of the tool.
+    """
+
+    zone_names: Mapping[str, str]
+    nowhere: Mapping[str, str]
+    time_zone: str
+    site: str | None
+    made_by: str
+
+    def knows(self, grid: GridUse) -> bool:
+        """Whether anybody knows where that grid is."""
+        return grid.zone not in self.nowhere
+
+    def name_of(self, grid: GridUse) -> str:
+        """A grid zone in words, after "in": the Netherlands."""
+        name = self.zone_names.get(grid.zone, grid.zone)
+        return f"grid zone {grid.zone}" if name == grid.zone else placed(grid.zone, name)
+
+    def place_of(self, grid: GridUse) -> str:
+        """The same, with the code where the name alone may not be understood: East (grid zone RU-AS)."""
+        name = self.name_of(grid)
+        return f"{name} (grid zone {grid.zone})" if "-" in grid.zone and grid.zone not in name else name
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Group:
+    """All runs of one name and kind, with their own footprint.
+
+    Attributes:
+        name: Their name; "" where runs of too many names to list are put together by kind.
+        kind: training, inference, …
+        runs: Those that count, in the order of time.
+        footprint: Of them alone.
+        names: How many names they have.
+    """
+
+    name: str
+    kind: RunKind
+    runs: tuple[ChargedRun, ...]
+    footprint: Footprint
+    names: int = 1
+
+
+def is_unread(footprint: Footprint) -> bool:
+    """Whether there was time but no reading: the energy is unknown, not zero."""
+    return footprint.run_seconds > 0 and (not footprint.devices or footprint.covered == 0)
+
+
+def is_estimate(footprint: Footprint) -> bool:
+    """Whether nothing was measured: power times hours."""
+    return bool(footprint.devices) and all(d.kind == "gpu" and d.method == "model" for d in footprint.devices)
+
+
+def is_gpu_only(footprint: Footprint) -> bool:
+    """Whether the GPUs are all that is in the numbers."""
+    return {kind for kind, _ in footprint.kinds} == {"gpu"}
+
+
+def gpu_count(footprint: Footprint) -> int:
+    """Distinct GPUs of all runs."""
+    return sum(d.count for d in footprint.devices if d.kind == "gpu")
+
+
+def host_count(footprint: Footprint) -> int:
+    """Hosts that were seen; none for an estimate, which knows of boards alone."""
+    return len({d.host for d in footprint.devices if d.method != "model" or d.kind != "gpu"})
+
+
+def gpus_by_name(footprint: Footprint) -> list[tuple[str, int]]:
+    """How many GPUs of each name."""
+    counts: dict[str, int] = {}
+    for device in footprint.devices:
+        if device.kind == "gpu":
+            counts[device.name] = counts.get(device.name, 0) + device.count
+    return list(counts.items())
+
+
+def not_covered(footprint: Footprint, runs: Sequence[ChargedRun]) -> list[str]:
+    """Components without a reading, those that only some runs lack included."""
+    parts = []
+    for kind, name in (("cpu", "processors"), ("dram", "memory")):
+        without = sum(1 for c in runs if not {"node", kind} & {d.kind for d in c.run.devices})
+        if without == len(runs):
+            parts.append(name)
+        elif without:
+            parts.append(f"{name} of {count_in_words(without)} of the {count_in_words(len(runs))} runs")
+    if all("node" in {d.kind for d in c.run.devices} for c in runs):
+        return ["storage outside the nodes", "network"]
+    return [*parts, "power supplies", "fans", "storage", "network"]

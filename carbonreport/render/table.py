@@ -1,0 +1,202 @@
+"""The tables: one row a figure with interval, origin and source; and one row a name of runs."""
+
+from collections.abc import Sequence
+
+from carbonreport.model.footprint import ChargedRun, Footprint, GridUse, SpanEnergy
+from carbonreport.model.quantity import Quantity
+from carbonreport.model.run import DeviceKind
+from carbonreport.model.statement import Row, RunRow
+from carbonreport.render.digits import counted, duration, plain, shown
+from carbonreport.render.paragraph import item_energy, month_of, without_class
+from carbonreport.render.setting import (
+    Group,
+    Setting,
+    gpus_by_name,
+    host_count,
+    is_estimate,
+    is_gpu_only,
+    is_unread,
+    not_covered,
+)
+from carbonreport.render.words import listed, quality_in_words, shortened
+from carbonreport.units import hours
+
+_KIND_LABEL: dict[DeviceKind, str] = {
+    "gpu": "GPU energy",
+    "cpu": "CPU energy",
+    "dram": "DRAM energy",
+    "node": "Node energy",
+    "other": "Other energy",
+}
+_MOST_SOURCES = 3
+_MOST_BOARDS = 5
+_MOST_SPANS = 8
+_UNKNOWN = "not known"
+
+
+def rows(footprint: Footprint, runs: Sequence[ChargedRun], groups: Sequence[Group], setting: Setting) -> tuple[Row, ...]:
+    """The main table, in the order of the paragraph."""
+    return (
+        Row("Hardware", _hardware(footprint, runs), known="reported", source=_facts(runs)),
+        _time(footprint),
+        *(_energy(_KIND_LABEL[kind], quantity, footprint, quantity.source) for kind, quantity in footprint.kinds),
+        _left_out(footprint, runs),
+        _quantity("PUE", footprint.pue, without_class(footprint.pue.source)),
+        _facility(footprint),
+        *(_grid(grid, footprint, runs, setting) for grid in footprint.grids),
+        _emissions(footprint),
+        _market(footprint),
+        _embodied(footprint),
+        *_items(groups),
+    )
+
+
+def run_rows(footprint: Footprint, groups: Sequence[Group]) -> tuple[RunRow, ...]:
+    """One row a name; none where the main table says it all, for a single run."""
+    if sum(len(group.runs) for group in groups) < 2:
+        return ()
+    return tuple(_run_row(group, footprint) for group in groups)
+
+
+def omissions(footprint: Footprint, runs: Sequence[ChargedRun]) -> tuple[str, ...]:
+    """What is not in the numbers, each with its reason."""
+    reason = _reason(footprint)
+    lines = [f"{part}: {reason}" for part in not_covered(footprint, runs)]
+    if footprint.market_grams is None:
+        lines.append("market-based emissions: no contract given")
+    if footprint.embodied is None:
+        lines.append("embodied emissions: no figure for the hardware given")
+    return tuple(lines)
+
+
+def _quantity(label: str, quantity: Quantity, source: str) -> Row:
+    text = shown(quantity)
+    return Row(label, text.with_unit, text.interval, quantity.origin, source)
+
+
+def _energy(label: str, quantity: Quantity, footprint: Footprint, source: str) -> Row:
+    if is_unread(footprint):
+        return Row(label, _UNKNOWN, known="omitted", source="no reading")
+    text = shown(quantity, beside=footprint.facility_joules)
+    return Row(label, text.with_unit, text.interval, quantity.origin, _few(source))
+
+
+def _few(sources: str) -> str:
+    """The first few of many sources that are joined by semicolons."""
+    parts = sources.split("; ")
+    return "; ".join(parts[:_MOST_SOURCES] + ([f"{len(parts) - _MOST_SOURCES} more"] if len(parts) > _MOST_SOURCES else []))
+
+
+def _hardware(footprint: Footprint, runs: Sequence[ChargedRun]) -> str:
+    gpus = gpus_by_name(footprint)
+    parts = [f"{n} × {shortened(name)}" for name, n in gpus[:_MOST_BOARDS]]
+    parts += [f"{sum(n for _, n in gpus[_MOST_BOARDS:])} other GPUs"] if len(gpus) > _MOST_BOARDS else []
+    parts += [shortened(name) for name in dict.fromkeys(c.run.environment.get("cpu", "") for c in runs) if name][:_MOST_SOURCES]
+    hosts = host_count(footprint)
+    return ", ".join([*parts, f"{hosts} host{'s' if hosts > 1 else ''}"] if hosts else parts) or _UNKNOWN
+
+
+def _facts(runs: Sequence[ChargedRun]) -> str:
+    drivers = [value for value in dict.fromkeys(c.run.environment.get("driver", "") for c in runs) if value]
+    return f"driver {listed(drivers[:_MOST_SOURCES])}" if drivers else ""
+
+
+def _time(footprint: Footprint) -> Row:
+    known = "reported" if is_estimate(footprint) else "measured"
+    text = duration(footprint.run_seconds)
+    if not footprint.gpu_seconds:
+        return Row("Wall-clock", text, known=known)
+    return Row("Wall-clock / GPU-hours", f"{text} / {plain(hours(footprint.gpu_seconds))}", known=known)
+
+
+def _left_out(footprint: Footprint, runs: Sequence[ChargedRun]) -> Row:
+    label = "Not included" if is_estimate(footprint) else "Not measured"
+    return Row(label, listed(not_covered(footprint, runs)), known="omitted", source=_reason(footprint))
+
+
+def _reason(footprint: Footprint) -> str:
+    return "the estimate is of the GPUs alone" if is_estimate(footprint) else "no reading"
+
+
+def _facility(footprint: Footprint) -> Row:
+    label = "Facility energy" + (", GPUs only" if is_gpu_only(footprint) else "")
+    return _energy(label, footprint.facility_joules, footprint, "energy above × PUE")
+
+
+def _grid(grid: GridUse, footprint: Footprint, runs: Sequence[ChargedRun], setting: Setting) -> Row:
+    label = "Grid intensity, weighted by energy" + (f", {grid.zone}" if len(footprint.grids) > 1 else "")
+    text = shown(grid.grams_per_kwh)
+    qualities = sorted(grid.qualities, key=lambda q: -q[1])
+    month = month_of(grid, runs, setting)
+    how = " and ".join(quality_in_words(quality, month) for quality, share in qualities if share >= 0.005)
+    family = str(grid.family).replace("lifecycle", "life-cycle")
+    where = f" of {grid.zone}" if setting.knows(grid) else ""
+    # The mean is a datum, given to three digits so that a reader can multiply; its interval says how far to trust it.
+    value = f"{plain(grid.grams_per_kwh.value)}\u00a0{text.unit}"
+    return Row(label, value, text.interval, grid.grams_per_kwh.origin, f"{how}{where}; {grid.source}; {family}")
+
+
+def _emissions(footprint: Footprint) -> Row:
+    factor = footprint.grids[0].family.factor
+    label = "Location-based emissions" + {"lifecycle": ", life-cycle", "direct": ", direct"}.get(factor, "")
+    if is_unread(footprint):
+        return Row(label, _UNKNOWN, known="omitted", source="no reading", is_main=True)
+    scope = {"lifecycle": "electricity, scope 2 and its upstream part of scope 3.3", "direct": "electricity, scope 2"}.get(
+        factor, "electricity"
+    )
+    text = shown(footprint.grams)
+    return Row(label, text.with_unit, text.interval, footprint.grams.origin, scope, is_main=True)
+
+
+def _market(footprint: Footprint) -> Row:
+    if footprint.market_grams is None:
+        return Row("Market-based emissions", "not stated", known="omitted", source="no contract given")
+    return _quantity("Market-based emissions", footprint.market_grams, footprint.market_grams.source)
+
+
+def _embodied(footprint: Footprint) -> Row:
+    if footprint.embodied is None:
+        return Row("Embodied emissions", "not stated", known="omitted", source="no figure for the hardware given")
+    return _quantity("Embodied emissions", footprint.embodied.grams, "; ".join(footprint.embodied.basis))
+
+
+def _items(groups: Sequence[Group]) -> list[Row]:
+    """The spans that counted items, those of the most energy, in their order."""
+    spans = [(group, span) for group in groups for span in group.footprint.spans if span.items]
+    kept = sorted(range(len(spans)), key=lambda i: -spans[i][1].it_joules)[:_MOST_SPANS]
+    return [_item_row(*spans[i]) for i in sorted(kept)]
+
+
+def _item_row(group: Group, span: SpanEnergy) -> Row:
+    return Row(
+        f"IT energy per item / per 1,000, {shortened(span.path, 40)}",
+        f"{item_energy(group, span)} / {item_energy(group, span, 1000.0)}",
+        known=group.footprint.it_joules.origin,
+        source=f"{counted(span.items or 0.0)} items",
+    )
+
+
+def _run_row(group: Group, whole: Footprint) -> RunRow:
+    f = group.footprint
+    per_item = [f"{shortened(span.path, 40)} {item_energy(group, span)}" for span in f.spans if span.items][:_MOST_SPANS]
+    unread = is_unread(f)
+    return RunRow(
+        shortened(group.name) if group.names == 1 else f"{group.names} names",
+        group.kind,
+        str(len(group.runs)),
+        duration(f.run_seconds),
+        _UNKNOWN if unread else shown(f.it_joules, beside=whole.it_joules).compact,
+        "" if unread else _each(group),
+        _UNKNOWN if unread else shown(f.grams, beside=whole.grams).compact,
+        ", ".join(per_item),
+    )
+
+
+def _each(group: Group) -> str:
+    """Mean, least and most IT energy of one of several runs, with the digits that the interval of the mean allows."""
+    joules = [float(c.it_joules.sum()) for c in group.runs]
+    if len(joules) < 2:
+        return ""
+    whole, mean = group.footprint.it_joules, sum(joules) / len(joules)
+    text = shown(Quantity(mean, min(joules), max(joules), "J", whole.origin, whole.source))
+    return text.compact
