@@ -3,17 +3,16 @@
 `import carbonreport` loads nothing heavy: names are resolved at their first use (PEP 562).
 """
 
-from typing import TYPE_CHECKING, Any
-
 __version__ = "0.1.0"
 
+TYPE_CHECKING = False  # type checkers know the name; importing typing itself would take longer than all the rest
 if TYPE_CHECKING:
     from carbonreport.api import Footprint, PueProfile, Quantity, Run, RunRecord, footprint, load, statement, trace, traced
 
 __all__ = ["Footprint", "PueProfile", "Quantity", "Run", "RunRecord", "__version__", "footprint", "load", "statement", "trace", "traced"]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name in __all__:
         from carbonreport import api
 

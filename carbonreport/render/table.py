@@ -141,7 +141,7 @@ def _emissions(footprint: Footprint) -> Row:
     label = "Location-based emissions" + {"lifecycle": ", life-cycle", "direct": ", direct"}.get(factor, "")
     if is_unread(footprint):
         return Row(label, _UNKNOWN, known="omitted", source="no reading", is_main=True)
-    scope = {"lifecycle": "electricity, scope 2 and its upstream part of scope 3.3", "direct": "electricity, scope 2"}.get(
+    scope = {"lifecycle": "electricity: scope 2, and upstream of it scope 3.3", "direct": "electricity: scope 2"}.get(
         factor, "electricity"
     )
     text = shown(footprint.grams)

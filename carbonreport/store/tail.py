@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 SLOT_BYTES = 64 * 1024
+# Exclusively, for writing bytes as they are; two of the flags exist on some systems alone.
+CREATE = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _HEAD = 19  # checksum, blank, length, two blanks: 8 + 1 + 8 + 2
 MAX_PAYLOAD_BYTES = SLOT_BYTES - _HEAD - 1
 
@@ -26,7 +28,7 @@ class TailWriter:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._fd = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o644)
+        self._fd = os.open(path, CREATE, 0o644)
         self._sequence = 0
 
     def write(self, payload: dict[str, Any]) -> bool:

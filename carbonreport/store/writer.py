@@ -11,7 +11,7 @@ from typing import Any
 from carbonreport.errors import OutputError
 from carbonreport.model.notes import Note
 from carbonreport.model.run import Device, Place, RunRecord, Span
-from carbonreport.store.tail import TailWriter, encode, tail_path
+from carbonreport.store.tail import CREATE, TailWriter, encode, tail_path
 
 FORMAT_VERSION = 1
 
@@ -33,8 +33,8 @@ def new_record_path(folder: Path, name: str, started_s: float, run_id: str) -> P
 class RecordWriter:
     """One record file and its tail. Every method is one system call after encoding."""
 
-    def __init__(self, path: Path) -> None:
-        """Create both files.
+    def __init__(self, path: Path, *, with_tail: bool = True) -> None:
+        """Create both files; a finished run needs no tail.
 
         Raises:
             OutputError: The folder cannot be made or written, or the file exists.
@@ -43,8 +43,8 @@ class RecordWriter:
         self._is_torn = False
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._fd = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC, 0o644)
-            self._tail = TailWriter(tail_path(path))
+            self._fd = os.open(path, CREATE | os.O_APPEND, 0o644)
+            self._tail = TailWriter(tail_path(path)) if with_tail else None
         except OSError as error:
             raise OutputError(
                 f"cannot write the record {path}: {error.strerror or error}; choose another folder with --out (out=… in Python)"
@@ -65,14 +65,15 @@ class RecordWriter:
 
     def write_tail(self, state: dict[str, Any]) -> bool:
         """Keep the state of the unfinished run; False where it is too long for a slot."""
-        return self._tail.write(state)
+        return self._tail is None or self._tail.write(state)
 
     def close(self, *, is_clean: bool) -> None:
         """Close both files; a clean end removes the tail."""
         if is_clean:
             os.fsync(self._fd)
         os.close(self._fd)
-        self._tail.close(remove=is_clean)
+        if self._tail is not None:
+            self._tail.close(remove=is_clean)
 
 
 def header(
@@ -146,7 +147,7 @@ def save(run: RunRecord, path: Path) -> Path:
     Raises:
         OutputError: The file exists or cannot be written.
     """
-    writer = RecordWriter(path)
+    writer = RecordWriter(path, with_tail=False)
     ids = [device.id for device in run.devices]
     writer.append(header(run.id, run.name, run.kind, run.host, run.parent, run.started_s, run.place, run.environment))
     for device in run.devices:
