@@ -186,11 +186,21 @@ def cpu_s_of(pid):
 def descendants(pid):
     """Ids of the living children of a process and of theirs."""
     found = []
-    for task in os.listdir(f"/proc/{pid}/task"):
-        with open(f"/proc/{pid}/task/{task}/children") as children:
-            for child in map(int, children.read().split()):
-                found += [child, *descendants(child)]
+    for child in children_of(pid):
+        found += [child, *descendants(child)]
     return found
+
+
+def children_of(pid):
+    """Ids of the living children of all threads of a process; a thread or process that ends meanwhile has none."""
+    children = []
+    try:
+        for task in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{task}/children") as file:
+                children += map(int, file.read().split())
+    except (FileNotFoundError, ProcessLookupError):
+        pass
+    return children
 
 
 def main():

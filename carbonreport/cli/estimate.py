@@ -44,7 +44,7 @@ def command(
     said = recording_place(place, site, os.environ, None)  # nothing is guessed: the run was elsewhere
     time_zone = (site.time_zone if site else None) or (time_zone_of(said.zone) if said.zone else None)
     where = Place(said.zone, said.zone_source, time_zone, said.pue, said.site)
-    record = estimate(Job(gpu, count, hours, mean_watts, start), name=name, kind=kind, place=where, folder=out)
+    record = estimate(Job(gpu, count, hours, mean_watts, start), name=name, kind=kind, place=where, folder=out, options=place)
     click.echo(record)
     if not quiet:
         for line in summary_lines(record, place):

@@ -14,8 +14,9 @@ from carbonreport.errors import FamilyMix
 from carbonreport.model.embodied import Contract, EmbodiedSource
 from carbonreport.model.footprint import ChargedRun, DeviceEnergy, Footprint, GridUse, Hours
 from carbonreport.model.notes import Note
+from carbonreport.model.origin import ORIGINS, Origin
 from carbonreport.model.pue import PueProfile
-from carbonreport.model.quantity import ORIGINS, Origin, Quantity
+from carbonreport.model.quantity import Quantity
 from carbonreport.model.run import DEVICE_KINDS, DeviceKind, RunRecord
 from carbonreport.model.series import QUALITIES, Array, IntensitySeries, Quality
 from carbonreport.units import JOULES_PER_KWH, SECONDS_PER_HOUR, kwh

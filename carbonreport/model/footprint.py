@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from carbonreport.model.notes import Note
-from carbonreport.model.quantity import Origin, Quantity
+from carbonreport.model.origin import Origin
+from carbonreport.model.quantity import Quantity
 from carbonreport.model.run import DeviceKind, Method, RunRecord
 from carbonreport.model.series import QUALITIES, Array, Family, IntensitySeries, Quality
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from carbonreport.errors import BadPue
-from carbonreport.model.quantity import Origin
+from carbonreport.model.origin import Origin
 
 
 @dataclass(frozen=True, slots=True)

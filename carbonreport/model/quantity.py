@@ -2,14 +2,9 @@
 
 import math
 from dataclasses import dataclass
-from typing import Literal
 
 from carbonreport.errors import UnitMix
-
-Origin = Literal["measured", "reported", "estimated", "assumed"]
-
-# From the strongest to the weakest.
-ORIGINS: tuple[Origin, ...] = ("measured", "reported", "estimated", "assumed")
+from carbonreport.model.origin import Origin, weakest
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +53,3 @@ class Quantity:
         above = math.hypot(self.high - self.value, other.high - other.value)
         sources = self.source if self.source == other.source else f"{self.source}; {other.source}"
         return Quantity(value, value - below, value + above, self.unit, weakest(self.origin, other.origin), sources, self.family)
-
-
-def weakest(*origins: Origin) -> Origin:
-    """The least well known of several origins."""
-    return max(origins, key=ORIGINS.index)

@@ -8,8 +8,8 @@ from itertools import pairwise
 from typing import Literal
 
 from carbonreport.model.notes import Note
+from carbonreport.model.origin import Origin
 from carbonreport.model.pue import PueProfile
-from carbonreport.model.quantity import Origin
 
 Method = Literal["anchored", "counter", "instant", "averaged", "reported", "model"]
 DeviceKind = Literal["gpu", "cpu", "dram", "node", "other"]

@@ -102,8 +102,9 @@ def plain(value: float, digits: int = _MOST_DIGITS) -> str:
 
 
 def counted(items: float) -> str:
-    """Items: whole numbers in full, with thousands separated."""
-    return f"{items:,.0f}" if items == int(items) else f"{items:,.6g}"
+    """Items with thousands separated; whole where they are whole but for the rounding of a sum, or too many for parts to matter."""
+    is_whole = abs(items - round(items)) <= 1e-9 * abs(items)
+    return f"{items:,.0f}" if is_whole or items >= 1000 else f"{items:,.6g}"
 
 
 def percent(share: float) -> str:

@@ -92,10 +92,10 @@ def _adjective(kind: RunKind) -> str:
 
 def _counted_group(group: Group) -> str:
     kind = "" if group.kind == "other" else f"{group.kind} "
+    many = f"{count_in_words(len(group.runs))} {kind}runs"
     if group.names > 1:
-        return f"{count_in_words(len(group.runs))} {kind}runs of {count_in_words(group.names)} names"
-    many = f"{count_in_words(len(group.runs))} " if len(group.runs) > 1 else ""
-    return f"{many}{kind}“{shortened(group.name, 40)}”"
+        return f"{many} of {count_in_words(group.names)} names"
+    return f"{many if len(group.runs) > 1 else kind.rstrip()} “{shortened(group.name, 40)}”".lstrip()
 
 
 def _hardware(footprint: Footprint) -> str:
@@ -137,7 +137,7 @@ def _date(day: datetime) -> str:
 def _zone_name(moment: datetime) -> str:
     """CET; or UTC+03:00 where the zone's time has no name."""
     name = f"{moment:%Z}"
-    return f"UTC{moment:%:z}" if name.startswith(("+", "-")) else name
+    return f"UTC{moment.isoformat()[-6:]}" if name.startswith(("+", "-")) else name
 
 
 def _where(footprint: Footprint, setting: Setting) -> str:

@@ -11,6 +11,7 @@ from carbonreport.render.paragraph import item_energy, month_of, without_class
 from carbonreport.render.setting import (
     Group,
     Setting,
+    gpu_count,
     gpus_by_name,
     host_count,
     is_estimate,
@@ -18,7 +19,7 @@ from carbonreport.render.setting import (
     is_unread,
     not_covered,
 )
-from carbonreport.render.words import listed, quality_in_words, shortened
+from carbonreport.render.words import family_in_words, listed, quality_in_words, shortened
 from carbonreport.units import hours
 
 _KIND_LABEL: dict[DeviceKind, str] = {
@@ -119,7 +120,8 @@ def _reason(footprint: Footprint) -> str:
 
 
 def _facility(footprint: Footprint) -> Row:
-    label = "Facility energy" + (", GPUs only" if is_gpu_only(footprint) else "")
+    gpus = "GPU" if gpu_count(footprint) == 1 else "GPUs"
+    label = "Facility energy" + (f", {gpus} only" if is_gpu_only(footprint) else "")
     return _energy(label, footprint.facility_joules, footprint, "energy above × PUE")
 
 
@@ -129,11 +131,10 @@ def _grid(grid: GridUse, footprint: Footprint, runs: Sequence[ChargedRun], setti
     qualities = sorted(grid.qualities, key=lambda q: -q[1])
     month = month_of(grid, runs, setting)
     how = " and ".join(quality_in_words(quality, month) for quality, share in qualities if share >= 0.005)
-    family = str(grid.family).replace("lifecycle", "life-cycle")
     where = f" of {grid.zone}" if setting.knows(grid) else ""
     # The mean is a datum, given to three digits so that a reader can multiply; its interval says how far to trust it.
     value = f"{plain(grid.grams_per_kwh.value)}\u00a0{text.unit}"
-    return Row(label, value, text.interval, grid.grams_per_kwh.origin, f"{how}{where}; {grid.source}; {family}")
+    return Row(label, value, text.interval, grid.grams_per_kwh.origin, f"{how}{where}; {grid.source}; {family_in_words(grid.family)}")
 
 
 def _emissions(footprint: Footprint) -> Row:
@@ -141,9 +142,7 @@ def _emissions(footprint: Footprint) -> Row:
     label = "Location-based emissions" + {"lifecycle": ", life-cycle", "direct": ", direct"}.get(factor, "")
     if is_unread(footprint):
         return Row(label, _UNKNOWN, known="omitted", source="no reading", is_main=True)
-    scope = {"lifecycle": "electricity: scope 2, and upstream of it scope 3.3", "direct": "electricity: scope 2"}.get(
-        factor, "electricity"
-    )
+    scope = {"lifecycle": "electricity: scope 2, and upstream of it scope 3.3", "direct": "electricity: scope 2"}.get(factor, "electricity")
     text = shown(footprint.grams)
     return Row(label, text.with_unit, text.interval, footprint.grams.origin, scope, is_main=True)
 

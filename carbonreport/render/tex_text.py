@@ -11,7 +11,7 @@ _SPECIAL = {
     "\\": r"\textbackslash{}",
     "{": r"\{",
     "}": r"\}",
-    "$": r"\$",
+    "$": r"\(\mathdollar\)",  # \$ is of a font that a small TeX may lack
     "&": r"\&",
     "#": r"\#",
     "%": r"\%",

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from carbonreport.model.run import Method
-from carbonreport.model.series import Quality
+from carbonreport.model.series import Family, Quality
 
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
@@ -96,3 +96,10 @@ def quality_in_words(quality: Quality, month: str) -> str:
         "annual": "yearly mean",
         "forecast": "forecast",
     }[quality]
+
+
+def family_in_words(family: Family) -> str:
+    """What kind of intensity it is; what the data do not say is said to be missing."""
+    factor = {"lifecycle": "life-cycle", "direct": "direct"}.get(family.factor, "life-cycle or direct is not stated")
+    accounting = "" if family.accounting == "not stated" else f", {family.accounting}-based"
+    return f"{family.signal}, {factor}{accounting}"

@@ -9,8 +9,8 @@ import msgspec
 
 from carbonreport.errors import RecordError
 from carbonreport.model.notes import Note
+from carbonreport.model.origin import Origin
 from carbonreport.model.pue import PueProfile
-from carbonreport.model.quantity import Origin
 from carbonreport.model.run import Device, DeviceKind, EnergyTrace, Method, Place, RunKind, RunRecord, Span
 from carbonreport.store.tail import newest_slot, tail_path
 from carbonreport.store.writer import FORMAT_VERSION

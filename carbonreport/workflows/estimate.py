@@ -13,6 +13,8 @@ from carbonreport.model.notes import Note
 from carbonreport.model.run import Device, EnergyTrace, Place, RunKind, RunRecord
 from carbonreport.store.writer import new_record_path, save
 from carbonreport.units import SECONDS_PER_HOUR
+from carbonreport.workflows.charge import charge_records
+from carbonreport.workflows.place import PlaceOptions
 
 # Measured over rated power: median of 218 trainings at the highest limit in Zeus's open traces (V100, A40, P100, RTX 6000), 0.65;
 # 90 % range 0.45 to 1.0 of the rated power (method, uncertainty budget "gpu_tdp_hours").
@@ -49,15 +51,16 @@ class Job:
     start: str
 
 
-def estimate(job: Job, *, name: str, kind: RunKind, place: Place, folder: Path) -> Path:
-    """Write the record of an estimated run; its path.
+def estimate(job: Job, *, name: str, kind: RunKind, place: Place, folder: Path, options: PlaceOptions) -> Path:
+    """Write the record of an estimated run; its path. It is charged once before, so that nothing is written of what cannot be rendered.
 
     Raises:
-        CarbonreportError: An unknown board, a count, hours or watts that nothing can have.
+        CarbonreportError: An unknown board, a count, hours or watts that nothing can have; or the place cannot be used.
         BadTime: The start cannot be read, or does not exist, or exists twice.
         OutputError: The folder cannot be written.
     """
     run = estimated_run(job, name=name, kind=kind, place=place, run_id=os.urandom(8).hex())
+    charge_records([run], options)
     return save(run, new_record_path(folder, name, run.started_s, run.id))
 
 

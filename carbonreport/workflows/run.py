@@ -10,8 +10,8 @@ from pathlib import Path
 from carbonreport.measure.sampler import Result
 from carbonreport.measure.tracer import Run
 from carbonreport.model.run import RunKind
+from carbonreport.workflows.begin import plan_run
 from carbonreport.workflows.place import PlaceOptions
-from carbonreport.workflows.trace import plan_run
 
 _NOT_FOUND = 127
 _NOT_EXECUTABLE = 126

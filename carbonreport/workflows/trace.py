@@ -1,35 +1,23 @@
-"""Begin a run: everything that can be wrong is found here, before the first step."""
+"""`trace` and `traced`. Only the tracer itself is imported with them; what else a start needs, `begin` imports at the start."""
 
 import functools
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from carbonreport import __version__
-from carbonreport.errors import CarbonreportError
-from carbonreport.measure.host import environment, host_id, host_time_zone
-from carbonreport.measure.meter import Meter
-from carbonreport.measure.sampler import Ladder
-from carbonreport.measure.tracer import Run, RunPlan
-from carbonreport.model.run import RUN_KINDS, RunKind, RunRecord
-from carbonreport.plugins import load as load_plugin
-from carbonreport.plugins import module as plugin_module
-from carbonreport.workflows.place import PlaceOptions, recording_place, site_of
+from carbonreport.measure.tracer import Run
 
 if TYPE_CHECKING:
-    from carbonreport.site import Site
+    from carbonreport.model.run import RunKind
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-SHORTEST_INTERVAL_S = 0.1
-LONGEST_INTERVAL_S = 2.0  # the driver's buffer holds 2.4 s, and a killed run may lose at most two
 
 
 def trace(
     name: str,
     *,
-    kind: RunKind = "training",
+    kind: "RunKind" = "training",
     out: str | Path = "runs",
     zone: str | None = None,
     pue: float | str | None = None,
@@ -56,66 +44,11 @@ def trace(
         CarbonreportError: No such kind, or an interval that the driver's buffer does not bridge.
         OutputError: The folder cannot be written; raised when the block is entered.
     """
+    from carbonreport.workflows.begin import plan_run
+    from carbonreport.workflows.place import PlaceOptions
+
     options = PlaceOptions(zone=zone, pue=None if pue is None else str(pue), site=None if site is None else str(site))
     return Run(plan_run(name, kind=kind, folder=Path(out), options=options, interval_s=interval_s, meters=meters, environ=os.environ))
-
-
-def plan_run(
-    name: str,
-    *,
-    kind: RunKind,
-    folder: Path,
-    options: PlaceOptions,
-    interval_s: float,
-    meters: tuple[str, ...] | None,
-    environ: Mapping[str, str],
-) -> RunPlan:
-    """Check what the caller said and decide what to measure. Raises as `trace` does."""
-    if kind not in RUN_KINDS:
-        raise CarbonreportError(f"unknown kind {kind!r}: a run is one of {', '.join(RUN_KINDS)}")
-    if not SHORTEST_INTERVAL_S <= interval_s <= LONGEST_INTERVAL_S:
-        raise CarbonreportError(
-            f"interval {interval_s:g} s is outside {SHORTEST_INTERVAL_S:g} to {LONGEST_INTERVAL_S:g} s: the driver keeps power samples for about 2.4 s, later ones would be lost"
-        )
-    site = site_of(options, environ, Path.cwd())
-    return RunPlan(
-        name=str(name),
-        kind=kind,
-        folder=folder,
-        place=recording_place(options, site, environ, host_time_zone(environ)),
-        host=host_id(),
-        ladders=_ladders(meters, site),
-        interval_s=interval_s,
-        environment=environment(__version__),
-        load=_load,
-    )
-
-
-def _ladders(meters: tuple[str, ...] | None, site: "Site | None") -> list[Ladder]:
-    """Processors by RAPL, else by a model; GPUs by NVML. Named meters stand alone, each a ladder of one rung.
-
-    The modules are imported here: an import in the sampler's thread beside a busy program takes seconds.
-    """
-    ladders = [[name] for name in meters] if meters is not None else [["rapl", "hostmodel"], ["nvml"]]
-    for name in {name.partition("=")[0] for ladder in ladders for name in ladder}:
-        plugin_module("meter", name)
-    return [[(name.partition("=")[0], _creator(name, site)) for name in ladder] for ladder in ladders]
-
-
-def _creator(name: str, site: "Site | None") -> Callable[[], Meter]:
-    """Creates a meter in the sampler's thread; "replay=FILE" gives it a path."""
-    plug_in, _, path = name.partition("=")
-    options = {"path": path} if path else {}
-    if plug_in == "hostmodel" and site is not None and site.host_watts is not None:
-        idle_watts, busy_watts = site.host_watts
-        options |= {"idle_watts": str(idle_watts), "busy_watts": str(busy_watts)}
-    return lambda: load_plugin("meter", plug_in, options)
-
-
-def _load(path: Path) -> RunRecord:
-    from carbonreport.store import load
-
-    return load(path)
 
 
 def traced(name: str | None = None, **options: Any) -> Callable[[F], F]:

@@ -9,7 +9,9 @@ What a board can do is asked once, in `open`, and named in its Device:
     nothing                                       left out, with a note; never zero
 """
 
+import ctypes
 import os
+import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -459,6 +461,12 @@ def _device(board: Board, method: Method, source: str, edge_joules: float) -> De
 
 
 def _binding() -> Any:
+    """The module `pynvml`; not imported where there is no driver, for that takes longer than all the rest of a start."""
+    try:
+        ctypes.CDLL("libnvidia-ml.so.1")
+    except OSError as error:
+        if sys.platform == "linux":
+            raise MeterAbsent(WAYS_OUT["NVMLError_LibraryNotFound"]) from error
     try:
         return import_module("pynvml")
     except ModuleNotFoundError as error:
