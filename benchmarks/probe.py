@@ -194,13 +194,21 @@ def descendants(pid):
 def children_of(pid):
     """Ids of the living children of all threads of a process; a thread or process that ends meanwhile has none."""
     children = []
-    try:
-        for task in os.listdir(f"/proc/{pid}/task"):
+    for task in tasks_of(pid):
+        try:
             with open(f"/proc/{pid}/task/{task}/children") as file:
                 children += map(int, file.read().split())
-    except (FileNotFoundError, ProcessLookupError):
-        pass
+        except (FileNotFoundError, ProcessLookupError):  # this thread ended; the others still count
+            continue
     return children
+
+
+def tasks_of(pid):
+    """Ids of the threads of a process, none where it ended."""
+    try:
+        return os.listdir(f"/proc/{pid}/task")
+    except (FileNotFoundError, ProcessLookupError):
+        return []
 
 
 def main():

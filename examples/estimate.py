@@ -12,7 +12,7 @@ from carbonreport.workflows.place import PlaceOptions
 def main(folder: str = "runs") -> None:
     """Write an estimated record, then charge it in Germany and in Sweden."""
     job = Job("A100-SXM4-80GB", count=4, hours=12.4, mean_watts=None, start="2026-01-14T18:20+01:00")
-    record = estimate(job, name="fine-tuning", kind="training", place=Place(), folder=Path(folder))
+    record = estimate(job, name="fine-tuning", kind="training", place=Place(), folder=Path(folder), options=PlaceOptions(zone="DE"))
     for zone in ("DE", "SE"):
         grams = charge_records(load_records([record]), PlaceOptions(zone=zone, pue="1.2")).footprint.grams
         print(f"{zone}: {grams.value / 1000:.0f} kgCO2e [{grams.low / 1000:.0f}, {grams.high / 1000:.0f}]")

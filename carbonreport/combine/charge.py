@@ -7,7 +7,7 @@ from carbonreport.errors import GridGap
 from carbonreport.model.footprint import ChargedRun
 from carbonreport.model.notes import Note
 from carbonreport.model.pue import PueProfile
-from carbonreport.model.run import EnergyTrace, RunRecord
+from carbonreport.model.run import Device, EnergyTrace, RunRecord
 from carbonreport.model.series import Array, IntensitySeries
 from carbonreport.units import QUARTER_HOUR_S, SECONDS_PER_HOUR
 
@@ -25,15 +25,17 @@ def charge(run: RunRecord, *, grid: IntensitySeries, pue: PueProfile) -> Charged
         GridGap: The series does not cover the run.
     """
     edges_s = slice_edges(run.started_s, run.ended_s, grid.edges_s)
-    it_joules = np.array([_slice_joules(_trace_of(run, device.id), edges_s - run.started_s) for device in run.devices]).reshape(
-        len(run.devices), edges_s.size - 1
-    )
+    devices = _counted_devices(run)
+    it_joules = np.zeros((len(devices), edges_s.size - 1))
+    for row, device in enumerate(devices):
+        it_joules[row] = _slice_joules(_trace_of(run, device.id), edges_s - run.started_s)
     index = _covering(grid, edges_s)
     factors, notes = _pue_factors(run, pue)
     return ChargedRun(
         run=run,
         grid=grid,
         edges_s=edges_s,
+        devices=devices,
         it_joules=it_joules,
         pue=np.full(edges_s.size - 1, pue.value),
         pue_factors=factors,
@@ -41,8 +43,19 @@ def charge(run: RunRecord, *, grid: IntensitySeries, pue: PueProfile) -> Charged
         pue_origin=pue.origin,
         grams_per_kwh=grid.grams_per_kwh[index],
         quality=grid.quality[index],
-        notes=(*run.notes, *(Note(slug, text) for slug, text in grid.notes), *notes),
+        notes=(*run.notes, *(Note(slug, text) for slug, text in grid.notes), *notes, *_node_notes(run, devices)),
     )
+
+
+def _counted_devices(run: RunRecord) -> tuple[Device, ...]:
+    """All devices; of a run with a meter of the whole node that one alone, for it holds its parts (method, rule 3)."""
+    nodes = tuple(device for device in run.devices if device.kind == "node")
+    return nodes or run.devices
+
+
+def _node_notes(run: RunRecord, counted: tuple[Device, ...]) -> list[Note]:
+    left_out = [device.name for device in run.devices if device not in counted]
+    return [Note("node-meter", f"the node's meter holds {', '.join(left_out)}, which are not added to it")] if left_out else []
 
 
 def slice_edges(start_s: float, end_s: float, *others: Array) -> Array:

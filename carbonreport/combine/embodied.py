@@ -30,7 +30,8 @@ def embodied_emissions(runs: Sequence[RunRecord], sources: Sequence[EmbodiedSour
     value = math.fsum(grams for _, grams in rows)
     factors = independent_sum((grams, _SPREAD) for _, grams in rows)
     basis = tuple(
-        f"{s.device} {s.kg:g} kg over {s.lifetime_years:g} years, {s.utilisation:.0%} used{_shared(s)} ({s.source})" for s, _ in rows
+        f"{s.device} {s.kg:,.6g} kg over {s.lifetime_years:g} years, {s.utilisation * 100:.0f} % used{_shared(s)} ({s.source})"
+        for s, _ in rows
     )
     names = "; ".join(source.source for source, _ in rows)
     return Embodied(Quantity(value, value * factors.low, value * factors.high, "gCO2e", "assumed", names, "embodied"), basis), []

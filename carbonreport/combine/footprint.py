@@ -151,7 +151,7 @@ class _Sums:
         for c in self.runs:
             per_joule = c.pue * c.grams_per_kwh / JOULES_PER_KWH
             mean = float(per_joule.mean()) if per_joule.size else 0.0
-            for device, joules in zip(c.run.devices, c.it_joules, strict=True):
+            for device, joules in zip(c.devices, c.it_joules, strict=True):
                 parts.append((Part(device, float(joules.sum()), 2), Part(device, float(joules @ per_joule), 2, mean), c))
         return parts
 
@@ -310,7 +310,7 @@ class _Sums:
         rest = self.grams * (1 - contract.share)
         factors = independent_sum([(covered, self.facility_factors), (rest, self.gram_factors)])
         notes = (
-            [Note("contract-partial", f"the contract covers {contract.share:.0%}; the rest is at the location-based intensity")]
+            [Note("contract-partial", f"the contract covers {contract.share * 100:.0f} %; the rest is at the location-based intensity")]
             if contract.share < 1
             else []
         )

@@ -39,8 +39,9 @@ def span_energies(
 def _add(sums: dict[str, _Sums], c: ChargedRun) -> None:
     """Each span's energy at the mean PUE and intensity of its own quarter hour, weighted by the run's energy."""
     per_joule = _grams_per_joule_by_quarter(c)
+    counted = {device.id for device in c.devices}
     for span in c.run.spans:
-        joules = sum(span.joules.values())
+        joules = sum(joules for device, joules in span.joules.items() if device in counted)
         entry = sums[span.path]
         entry.count += span.count
         entry.seconds += span.seconds

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from carbonreport.model.notes import Note
 from carbonreport.model.origin import Origin
 from carbonreport.model.quantity import Quantity
-from carbonreport.model.run import DeviceKind, Method, RunRecord
+from carbonreport.model.run import Device, DeviceKind, Method, RunRecord
 from carbonreport.model.series import QUALITIES, Array, Family, IntensitySeries, Quality
 
 
@@ -179,7 +179,8 @@ class ChargedRun:
         run: The record.
         grid: Intensities of its zone.
         edges_s: Slice edges, POSIX seconds, rising. Shape (n + 1,).
-        it_joules: Energy of each device in each slice. [J] Shape (d, n).
+        devices: Devices that count, in the order of the rows of `it_joules`; a node's meter replaces those of its parts.
+        it_joules: Energy of each of them in each slice. [J] Shape (d, n).
         pue: PUE of each slice. Shape (n,).
         pue_factors: Ends of its 90 % range, as factors on the value.
         pue_source: Where the PUE comes from.
@@ -192,6 +193,7 @@ class ChargedRun:
     run: RunRecord
     grid: IntensitySeries
     edges_s: Array
+    devices: tuple[Device, ...]
     it_joules: Array
     pue: Array
     pue_factors: tuple[float, float]

@@ -23,6 +23,7 @@ SLUGS: dict[str, str] = {
     "mean-watts-given": "the mean power was typed in; nobody knows here how it was measured",
     "nested-run": "this run lies inside another one of the statement and is counted once",
     "no-gpu": "no GPU was visible to the run",
+    "node-meter": "the node's own meter was counted; the devices inside it were not added to it",
     "pue-annual": "an annual PUE was used for a run of under a month",
     "pue-assumed": "nobody gave a PUE; the default of an unknown data centre was used",
     "rated-power": "the power is the board's rated power: an upper bound, not a measurement",

@@ -1,5 +1,6 @@
 """Power usage effectiveness: facility energy over IT energy. Stdlib only: the tracer validates it at its start."""
 
+import math
 from dataclasses import dataclass
 
 from carbonreport.errors import BadPue
@@ -27,6 +28,8 @@ class PueProfile:
     has_range: bool = True
 
     def __post_init__(self) -> None:
+        if not all(math.isfinite(x) for x in (self.low, self.value, self.high)):
+            raise BadPue(f"PUE {self.value:g} is no number; give facility energy / IT energy, such as --pue 1.2")
         if not self.low <= self.value <= self.high:
             raise BadPue(f"PUE {self.value:g} lies outside its own range {self.low:g} to {self.high:g}")
         if self.low < 1.0:

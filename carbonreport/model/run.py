@@ -28,6 +28,11 @@ ORIGIN_OF_METHOD: dict[Method, Origin] = {
     "model": "estimated",
 }
 
+_LONGEST_S = 100 * 365.25 * 86400.0
+_LATEST_START_S = 7_258_118_400.0  # 2200-01-01
+_LAST_READING_S = 60.0  # a slow driver's last reading comes after the end
+_MOST_EDGE_JOULES = 1e12
+
 
 @dataclass(frozen=True, slots=True)
 class Device:
@@ -58,8 +63,12 @@ class Device:
     count: int = 1
 
     def __post_init__(self) -> None:
-        if not 0 < self.gain_low <= 1 <= self.gain_high:
+        if not 0 < self.gain_low <= 1 <= self.gain_high < math.inf:
             raise ValueError(f"gain interval {self.gain_low!r} to {self.gain_high!r} of {self.id} must contain 1")
+        if not 0 <= self.edge_joules < _MOST_EDGE_JOULES:
+            raise ValueError(f"edge_joules of {self.id} is {self.edge_joules!r}")
+        if self.count < 1:
+            raise ValueError(f"count of {self.id} is {self.count!r}; it must be 1 or more")
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,12 +186,18 @@ class RunRecord:
     source: str = ""
 
     def __post_init__(self) -> None:
-        if self.duration_s < 0:
-            raise ValueError(f"run {self.name!r} lasts {self.duration_s!r} s")
+        if not 0 <= self.duration_s < _LONGEST_S:
+            raise ValueError(f"duration_s is {self.duration_s!r}; a run lasts between 0 s and 100 years")
+        if not 0 <= self.started_s < _LATEST_START_S:
+            raise ValueError(f"started is {self.started_s!r} s after 1970, which is not before 2200")
         known = {device.id for device in self.devices}
         for trace in self.traces:
             if trace.device not in known:
                 raise ValueError(f"trace of unknown device {trace.device!r}")
+            if trace.offsets_s and trace.offsets_s[-1] > self.duration_s + _LAST_READING_S:
+                raise ValueError(
+                    f"trace of {trace.device} ends {trace.offsets_s[-1]!r} s after the start, the run after {self.duration_s!r} s"
+                )
 
     @property
     def ended_s(self) -> float:

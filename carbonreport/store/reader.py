@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from carbonreport.errors import RecordError
+from carbonreport.errors import BadPue, RecordError
 from carbonreport.model.notes import Note
 from carbonreport.model.origin import Origin
 from carbonreport.model.pue import PueProfile
@@ -169,7 +169,7 @@ class _Builder:
         try:
             line = _LINE.decode(content)
             self._take(line)
-        except (msgspec.DecodeError, UnicodeDecodeError, ValueError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, ValueError, OverflowError) as error:
             raise RecordError(f"{self.path}, line {number}: {error}; restore the file from a copy or leave it out") from error
 
     def _take(self, line: _Line) -> None:
@@ -179,6 +179,8 @@ class _Builder:
                     raise RecordError(
                         f"{self.path} has record format {line.carbonreport}, this carbonreport reads {FORMAT_VERSION}: pip install --upgrade carbonreport"
                     )
+                if line.started.tzinfo is None:
+                    raise ValueError(f"started {line.started.isoformat()!r} has no zone; records say UTC with a Z")
                 self.run, self.environment = line, dict(line.environment)
             case _Device():
                 self.devices[line.id] = line
@@ -218,7 +220,7 @@ class _Builder:
             duration_s, gains = self._unfinished(slot)
         try:
             return self._record(run, duration_s, gains)
-        except ValueError as error:
+        except (ValueError, BadPue) as error:
             raise RecordError(f"{self.path}: {error}") from error
 
     def _unfinished(self, slot: bytes | None) -> tuple[float, dict[str, float]]:

@@ -50,7 +50,7 @@ class TailWriter:
 
 def newest_slot(path: Path) -> bytes | None:
     """Payload of the newest slot whose checksum holds, or None."""
-    if not path.exists():
+    if not path.is_file():
         return None
     content = path.read_bytes()
     valid = [body for body in (_payload(content[start : start + SLOT_BYTES]) for start in (0, SLOT_BYTES)) if body]

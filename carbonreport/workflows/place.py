@@ -95,7 +95,7 @@ def rendering_place(run: RunRecord, options: PlaceOptions, site: "Site | None", 
     place = run.place
     was_guessed = place.zone_source.startswith(_GUESS)
     recorded = None if was_guessed or place.zone is None else place.zone
-    zone = _resolved(options.zone) or recorded or _site_zone(site) or _variable_zone(environ)
+    zone = _resolved(options.zone) or _recorded_zone(recorded, run) or _site_zone(site) or _variable_zone(environ)
     is_guessed = zone is None and place.zone is not None
     notes: list[Note] = []
     if zone is None and place.zone is not None:
@@ -157,6 +157,13 @@ def _variable_pue(environ: Mapping[str, str]) -> PueProfile | None:
 
 def _resolved(text: str | None) -> str | None:
     return resolve_zone(text) if text else None
+
+
+def _recorded_zone(zone: str | None, run: RunRecord) -> str | None:
+    try:
+        return _resolved(zone)
+    except UnknownZone as error:
+        raise PlaceError(f"{run.source or run.name}: {error}; give --zone") from error
 
 
 def _site_zone(site: "Site | None") -> str | None:

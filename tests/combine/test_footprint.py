@@ -211,6 +211,17 @@ def test_location_and_market_based_totals_stand_side_by_side_and_cannot_be_added
         result.grams + result.market_grams
 
 
+def test_a_nodes_meter_replaces_those_of_its_parts():
+    run = make_record({"node": 1000.0, "gpu": 700.0, "cpu": 200.0}, 1, kinds={"node": "node", "cpu": "cpu"}, spans={"train": 0.5})
+
+    result = footprint(run, grid=flat(100.0, run), pue=NO_FACILITY)
+
+    assert result.it_joules.value == approx(3.6e6)
+    assert result.spans[0].it_joules == approx(0.5 * 3.6e6)
+    assert result.gpu_seconds == 3600
+    assert "node-meter" in [note.slug for note in result.notes]
+
+
 def test_the_origin_of_a_sum_is_its_weakest_part_above_one_percent():
     mostly_measured = make_record({"gpu": 995.0}, 1)
     run = _joined(mostly_measured, make_record({"host": 5.0}, 1, method="model", kinds={"host": "cpu"}))

@@ -65,7 +65,7 @@ def simulated(charged: list[ChargedRun], rng: Generator) -> tuple[float, float, 
     for c in charged:
         hours, factors = grids[c.grid.zone]
         index = np.searchsorted(hours, _hours(c))
-        for device, joules in zip(c.run.devices, c.it_joules, strict=True):
+        for device, joules in zip(c.devices, c.it_joules, strict=True):
             if device.kind == "gpu":
                 half = math.sqrt(0.5)
                 bounds = device.gain_low**half, device.gain_high**half

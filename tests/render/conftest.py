@@ -6,10 +6,8 @@ from pathlib import Path
 import pytest
 
 from carbonreport.model.run import RunRecord
-from carbonreport.model.statement import Statement
 from carbonreport.workflows.charge import Charged, charge_records
 from carbonreport.workflows.place import PlaceOptions
-from carbonreport.workflows.statement import statement_of
 
 FLAT = "time,g_per_kwh\n2020-01-01T00:00Z,400\n2030-01-01T00:00Z,400\n"
 
@@ -25,13 +23,3 @@ def charged(tmp_path: Path) -> Callable[..., Charged]:
         return charge_records(runs, PlaceOptions(**place), environ)
 
     return charge
-
-
-@pytest.fixture
-def said(charged: Callable[..., Charged]) -> Callable[..., Statement]:
-    """The statement of records."""
-
-    def say(*runs: RunRecord, **place: str | None) -> Statement:
-        return statement_of(charged(*runs, **place))
-
-    return say

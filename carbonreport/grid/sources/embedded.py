@@ -96,7 +96,7 @@ class EmbeddedGrid:
             terms=tuple((float(row[name]), time_constant) for name, time_constant in TERM_HOURS if float(row[name]) > 0),
             level_sd_per_year=float(row["sd_level_per_sqrt_year"]),
             family=Family("lifecycle", "consumption", "average"),
-            source=f"Electricity Maps (ODbL-1.0), yearly means {min(levels)}-{max(levels)}{hours}",
+            source=f"Electricity Maps (ODbL-1.0), yearly means {min(levels)}–{max(levels)}{hours}",
             marks=tuple(row["marks"].split()),
             successor=row["successor"],
         )
