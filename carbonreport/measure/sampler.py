@@ -139,6 +139,7 @@ class Sampler:
         self._look_at_clocks()
         self._poll(is_last=False)
         self._ledger.advance(self._queue.take(), self._curves, self._clock.offset_s(), is_last=False)
+        self._queue.backlog = self._ledger.backlog
         quarter = self._quarter_now()
         if quarter != self._quarter and self._ledger.done_s + self._clock.started_s >= quarter * QUARTER_HOUR_S:
             self._quarter = quarter

@@ -13,7 +13,7 @@ from carbonreport.model.run import Span
 from carbonreport.units import QUARTER_HOUR_S
 
 MAX_PATHS = 64
-MAX_QUEUED_EDGES = 200_000
+MAX_QUEUED_EDGES = 100_000
 _MAX_PATH_LENGTH = 200
 _MAX_CACHED_PATHS = 10_000  # a path with a step number in it must not fill the memory
 _LATEST_LAG_S = 5.0  # a device whose readings are older than this no longer holds spans back
@@ -24,11 +24,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 class Occurrence:
     """One entry into a span: `with run.span("train/step", items=64): …`, or a decorator."""
 
-    __slots__ = ("_name", "_recorder", "_token", "items", "parent", "path")
+    __slots__ = ("_name", "_recorder", "_token", "is_dropped", "items", "parent", "path")
 
     def __init__(self, recorder: "SpanQueue", name: str, items: float | None) -> None:
         self._recorder, self._name, self.path, self.items = recorder, name, name, items
         self.parent: Occurrence | None = None
+        self.is_dropped = False
         self._token: Token[Occurrence | None] | None = None
 
     def __enter__(self) -> "Occurrence":
@@ -63,6 +64,7 @@ class SpanQueue:
         self.current: ContextVar[Occurrence | None] = ContextVar("carbonreport_span", default=None)
         self.is_open = True
         self.dropped = 0
+        self.backlog = 0  # edges that the sampler has taken and cannot account for yet
         self._now_ns = now_ns
         self._edges: deque[tuple[int, Occurrence, bool]] = deque()
         self._paths: dict[tuple[str, str | None], str] = {}
@@ -79,12 +81,14 @@ class SpanQueue:
     def put(self, occurrence: Occurrence, is_start: bool) -> None:
         """Stamp an edge; after the end of the run, or in a forked child, nothing happens.
 
-        Only beginnings are refused by a full queue: an end that is lost would leave its span open for ever.
+        A full queue refuses a beginning and then its end: an end alone that is lost would leave its span open for ever.
         """
         if not self.is_open:
             return
-        if is_start and len(self._edges) >= MAX_QUEUED_EDGES:
-            self.dropped += 1
+        if is_start:
+            occurrence.is_dropped = len(self._edges) + self.backlog >= MAX_QUEUED_EDGES
+            self.dropped += occurrence.is_dropped
+        if occurrence.is_dropped:
             return
         self._edges.append((self._now_ns(), occurrence, is_start))
 
@@ -97,9 +101,7 @@ class SpanQueue:
 
     def take(self) -> list[tuple[int, Occurrence, bool]]:
         """All edges so far, in the order of their stamps."""
-        edges = []
-        while self._edges:
-            edges.append(self._edges.popleft())
+        edges = [self._edges.popleft() for _ in range(len(self._edges))]  # not those that come meanwhile
         edges.sort(key=lambda edge: edge[0])
         return edges
 
@@ -237,6 +239,11 @@ class SpanLedger:
     def open_sums(self) -> list[Span]:
         """Sums that the record does not hold yet."""
         return [_span(key, sums) for key, sums in self._sums.items()]
+
+    @property
+    def backlog(self) -> int:
+        """Edges that wait for readings."""
+        return len(self._pending)
 
     @property
     def done_s(self) -> float:

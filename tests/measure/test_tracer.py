@@ -138,6 +138,20 @@ def test_span_energies_and_the_rest_are_the_total_even_for_ten_thousand_spans(tm
     assert sum(span.joules.values()) == approx(300 * span.seconds, rel=0.02)
 
 
+def test_spans_that_come_faster_than_they_can_be_kept_are_left_out_whole_and_counted(tmp_path):
+    with Run(plan(tmp_path, FakeMeter(300.0), interval_s=2.0)) as run, run.span("train"):
+        time.sleep(0.3)
+        for _ in range(120_000):
+            with run.span("step"):
+                pass
+
+    record = run.record
+    spans = _by_path(record)
+    assert 10_000 < sum(s.count for s in record.spans if s.path == "train/step") < 120_000
+    assert spans["train"].count == 1
+    assert "spans-dropped" in slugs(record)
+
+
 def test_paths_beyond_the_first_64_are_added_to_their_parents_and_said(tmp_path):
     with Run(plan(tmp_path, FakeMeter(1.0))) as run, run.span("steps"):
         for i in range(100):

@@ -99,7 +99,7 @@ class HostModel:
             raise MeterError("the meter was polled before it was opened")
         readings, notes = self._first, self._notes
         self._first, self._notes = [], []
-        now = (*_sum(_times(self._stat), self._cpus), self._clock.clock.awake_ns())
+        now = (*_sum(_times(self._stat, self._cpus), self._cpus), self._clock.clock.awake_ns())
         busy, jiffies, awake_ns = (b - a for a, b in zip(self._before, now, strict=True))
         if jiffies > 0:
             share = min(max(busy / jiffies, 0.0), 1.0)
@@ -125,18 +125,21 @@ class HostModel:
         return f"{count} logical CPUs at {idle_watts:.1f} W idle and {busy_watts:.1f} W busy, by share of busy time ({whose})"
 
 
-def _times(stat: Path) -> dict[int, tuple[int, int]]:
-    """(busy, all) jiffies since boot by CPU."""
+def _times(stat: Path, cpus: frozenset[int] | None = None) -> dict[int, tuple[int, int]]:
+    """(busy, all) jiffies since boot by CPU, of some or all CPUs. Their lines come first; the long ones of interrupts are not looked at."""
     times: dict[int, tuple[int, int]] = {}
     try:
-        lines = stat.read_text().splitlines()
+        content = stat.read_bytes()
     except FileNotFoundError as error:
         raise MeterError(f"{stat} is not there: how busy the CPUs are is read from Linux's /proc") from error
-    for line in lines:
-        word, *columns = line.split()
-        if word.startswith("cpu") and word != "cpu":
-            jiffies = [int(column) for column in columns[:COLUMNS]]
-            times[int(word[3:])] = (sum(n for i, n in enumerate(jiffies) if i not in NOT_BUSY), sum(jiffies))
+    for line in content.partition(b"\nintr")[0].splitlines():
+        word, _, rest = line.partition(b" ")
+        if not word.startswith(b"cpu") or word == b"cpu":
+            continue
+        cpu = int(word[3:])
+        if cpus is None or cpu in cpus:
+            jiffies = [int(column) for column in rest.split()[:COLUMNS]]
+            times[cpu] = (sum(jiffies) - sum(jiffies[i] for i in NOT_BUSY if i < len(jiffies)), sum(jiffies))
     return times
 
 
