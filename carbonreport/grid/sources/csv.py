@@ -1,20 +1,18 @@
 """Intensities out of a CSV file: Electricity Maps' downloads in their three headers, or plain `time,g_per_kwh`."""
 
-import csv
-import io
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from carbonreport.errors import BadSeries, BadTime, GridGap, UnknownZone
+from carbonreport.errors import BadSeries, GridGap, UnknownZone
 from carbonreport.grid.zones import WORLD_ZONE, resolve_zone
 from carbonreport.model.series import QUALITIES, Array, Family, GridErrors, IntensitySeries, Quality
+from carbonreport.series_file import first_column, normalised, read_lines, time_s
 from carbonreport.units import hours
 
 Fill = Callable[[str, float, float], IntensitySeries]
@@ -49,7 +47,7 @@ def create(options: Mapping[str, str], *, fill: Fill | None = None) -> "CsvGrid"
     factor = options.get("factor", "lifecycle")
     if factor not in ("lifecycle", "direct"):
         raise BadSeries(f"factor {factor!r} is neither lifecycle nor direct")
-    delimiter, lines = _lines(path)
+    delimiter, lines = read_lines(path, WAY_OUT)
     header = _header(lines[0][1], path.name, factor)
     rows = _sorted([_row(cells, header, delimiter, f"{path.name}:{number}") for number, cells in lines[1:]], path.name)
     held, given = _zone_of(rows), options.get("zone")
@@ -209,30 +207,10 @@ class _Row:
     zone: str
 
 
-def _lines(path: Path) -> tuple[str, list[tuple[int, list[str]]]]:
-    """Delimiter of the file, and its non-empty lines in cells with their numbers; the first is the header."""
-    try:
-        raw = path.read_bytes()
-    except OSError as error:
-        raise BadSeries(f"cannot read {path}: {error.strerror}; give the path of a CSV file of intensities") from error
-    encoding = "utf-16" if raw.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig"
-    try:
-        text = raw.decode(encoding)
-    except UnicodeDecodeError as error:
-        raise BadSeries(f"{path.name} is not {encoding.upper().removesuffix('-SIG')} text; save it as CSV in UTF-8") from error
-    first = text.split("\n", 1)[0]
-    delimiter = max(",;\t", key=first.count)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-    lines = [(reader.line_num, [cell.strip() for cell in cells]) for cells in reader if any(cell.strip() for cell in cells)]
-    if len(lines) < 2:
-        raise BadSeries(f"{path.name} has no rows of intensities; {WAY_OUT}")
-    return delimiter, lines
-
-
 def _header(titles: Sequence[str], name: str, factor: str) -> _Header:
     """Find the columns by keywords: the spelling of Electricity Maps' headers has changed twice."""
-    words = [re.sub(r"[\s_-]+", " ", title.lower().replace("₂", "2")).strip() for title in titles]
-    time = _first(words, "datetime", r"^(time|timestamp|start|date)\b")
+    words = normalised(titles)
+    time = first_column(words, "datetime", r"^(time|timestamp|start|date)\b")
     if time is None:
         raise BadSeries(f"{name}:1: no column of times among {', '.join(titles)}; {WAY_OUT}")
     grams, family = _grams_column(words, name, factor)
@@ -242,16 +220,20 @@ def _header(titles: Sequence[str], name: str, factor: str) -> _Header:
             f"{name}:1: no column of {kind}intensities in g/kWh among {', '.join(titles)} (1 lb/MWh is 0.4536 g/kWh); {WAY_OUT}"
         )
     # The academic export of Electricity Maps has the code where the others have the zone in words.
-    zone = _first(words, "^zone( id)?$", "^zone name$") if _first(words, ACADEMIC) == grams else _first(words, "^zone( id)?$")
-    return _Header(time, grams, _first(words, r"\bestimated\b"), zone, len(titles), bool(re.search(r"\butc\b", words[time])), family)
+    zone = (
+        first_column(words, "^zone( id)?$", "^zone name$")
+        if first_column(words, ACADEMIC) == grams
+        else first_column(words, "^zone( id)?$")
+    )
+    return _Header(time, grams, first_column(words, r"\bestimated\b"), zone, len(titles), bool(re.search(r"\butc\b", words[time])), family)
 
 
 def _grams_column(words: Sequence[str], name: str, factor: str) -> tuple[int | None, Family]:
     """The column of intensities that was asked for, and what kind it is."""
     direct, lifecycle, academic = (
-        _first(words, rf"{PER_KWH}.*\bdirect\b"),
-        _first(words, rf"{PER_KWH}.*(\blca\b|life ?cycle)"),
-        _first(words, ACADEMIC),
+        first_column(words, rf"{PER_KWH}.*\bdirect\b"),
+        first_column(words, rf"{PER_KWH}.*(\blca\b|life ?cycle)"),
+        first_column(words, ACADEMIC),
     )
     if factor == "direct":
         return direct, Family("direct", "consumption", "average")
@@ -269,35 +251,17 @@ def _grams_column(words: Sequence[str], name: str, factor: str) -> tuple[int | N
     return (plain[0] if plain else None), PLAIN
 
 
-def _first(words: Sequence[str], *patterns: str) -> int | None:
-    """First column whose normalised title matches, by the first pattern that any title matches."""
-    return next((i for pattern in patterns for i, word in enumerate(words) if re.search(pattern, word)), None)
-
-
 def _row(cells: Sequence[str], header: _Header, delimiter: str, where: str) -> _Row:
     if len(cells) < header.width or any(cells[header.width :]):
         way_out = "the line was cut off" if len(cells) < header.width else "write numbers with a point, or separate columns by semicolons"
         raise BadSeries(f"{where}: {len(cells)} cells under a header of {header.width}; {way_out}")
     return _Row(
         where,
-        _time_s(cells[header.time], header.is_utc, where),
+        time_s(cells[header.time], header.is_utc, where),
         _grams(cells[header.grams], delimiter != ",", where),
         header.estimated is not None and cells[header.estimated].lower() in ("true", "1", "yes"),
         cells[header.zone] if header.zone is not None else "",
     )
-
-
-def _time_s(text: str, is_utc: bool, where: str) -> float:
-    """POSIX seconds of an ISO time."""
-    try:
-        time = datetime.fromisoformat(text)
-    except ValueError as error:
-        raise BadTime(f"{where}: cannot read the time {text!r}; write it as 2026-03-29T14:00Z or 2026-03-29T16:00+02:00") from error
-    if time.tzinfo is None:
-        if not is_utc:
-            raise BadTime(f"{where}: the time {text!r} has no zone; append Z or an offset such as +02:00, or name the column 'time (UTC)'")
-        time = time.replace(tzinfo=UTC)
-    return time.timestamp()
 
 
 def _grams(text: str, has_decimal_commas: bool, where: str) -> float | None:
