@@ -19,7 +19,7 @@ def read_lines(path: Path, way_out: str) -> tuple[str, list[tuple[int, list[str]
     try:
         raw = path.read_bytes()
     except OSError as error:
-        raise BadSeries(f"cannot read {path}: {error.strerror}; give the path of a CSV file of intensities") from error
+        raise BadSeries(f"cannot read {path}: {error.strerror}; give the path of a CSV file") from error
     encoding = "utf-16" if raw.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig"
     try:
         text = raw.decode(encoding)
@@ -30,7 +30,7 @@ def read_lines(path: Path, way_out: str) -> tuple[str, list[tuple[int, list[str]
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     lines = [(reader.line_num, [cell.strip() for cell in cells]) for cells in reader if any(cell.strip() for cell in cells)]
     if len(lines) < 2:
-        raise BadSeries(f"{path.name} has no rows of intensities; {way_out}")
+        raise BadSeries(f"{path.name} has no rows below its header; {way_out}")
     return delimiter, lines
 
 

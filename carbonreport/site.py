@@ -6,17 +6,27 @@ from pathlib import Path
 
 import msgspec
 
+from carbonreport.cloud import is_region, pue_of_region
 from carbonreport.errors import BadPue, SiteError
 from carbonreport.model.embodied import Contract, EmbodiedSource
-from carbonreport.model.pue import PueProfile, pue_from_text
+from carbonreport.model.pue import PueProfile, day_and_night, pue_from_text, pue_profile, two_seasons
+from carbonreport.pue_file import read_pue
 
 FILE_NAME = "carbonreport.toml"
 
 
 class _Pue(msgspec.Struct, forbid_unknown_fields=True):
-    value: float
+    value: float | None = None
     low: float | None = None
     high: float | None = None
+    months: tuple[float, ...] = ()
+    hours: tuple[float, ...] = ()
+    summer: float | None = None
+    winter: float | None = None
+    day: float | None = None
+    night: float | None = None
+    southern: bool = False
+    series: str | None = None
     source: str = "site file"
 
 
@@ -133,12 +143,28 @@ def _site(file: _File, path: Path) -> Site:
 
 
 def _pue(given: _Pue | float | str | None, path: Path) -> PueProfile | None:
-    match given:
-        case None:
-            return None
-        case _Pue(value=value, low=None, high=None, source=source):
-            return PueProfile(value, value, value, "reported", source, has_range=False)
-        case _Pue(value=value, low=low, high=high, source=source):
-            return PueProfile(value, low if low is not None else value, high if high is not None else value, "reported", source)
-        case _:
-            return pue_from_text(str(given), f"site file {path.name}")
+    if given is None:
+        return None
+    if isinstance(given, _Pue):
+        return _pue_table(given, path)
+    text = str(given)
+    return pue_of_region(text) if is_region(text) else pue_from_text(text, f"site file {path.name}")
+
+
+def _pue_table(given: _Pue, path: Path) -> PueProfile:
+    """A table: one value with or without a range, months, hours, two seasons, day and night, or a series beside the site file."""
+    if given.series is not None:
+        return read_pue(path.parent / given.series)
+    months, hours = given.months, given.hours
+    if given.summer is not None and given.winter is not None:
+        months = two_seasons(given.summer, given.winter, is_south=given.southern)
+    if given.day is not None and given.night is not None:
+        hours = day_and_night(given.day, given.night)
+    if months or hours:
+        return pue_profile(months, hours, source=given.source, low=given.low, high=given.high)
+    if given.value is None:
+        raise BadPue("place.pue needs value, months, hours, summer and winter, day and night, or series")
+    value, low, high = given.value, given.low, given.high
+    if low is None and high is None:
+        return PueProfile(value, value, value, "reported", given.source, has_range=False)
+    return PueProfile(value, value if low is None else low, value if high is None else high, "reported", given.source)

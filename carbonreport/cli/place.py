@@ -10,7 +10,8 @@ from carbonreport.workflows.place import PlaceOptions
 F = TypeVar("F", bound=Callable[..., Any])
 
 _PUE_HELP = (
-    "Facility energy / IT energy: 1.2, a range 1.1:1.5, or a class: desktop, hpc, aws, azure, gcp, meta, cloud, datacentre, server-room."
+    "Facility energy / IT energy: 1.2, a range 1.1:1.5, a file with time,pue, a cloud region such as aws:eu-central-1, "
+    "or a class: desktop, hpc, aws, azure, gcp, meta, cloud, datacentre, server-room."
 )
 
 

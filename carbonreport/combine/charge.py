@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from carbonreport.combine.pue import pue_at, pue_edges
 from carbonreport.errors import GridGap
 from carbonreport.model.footprint import ChargedRun
 from carbonreport.model.notes import Note
@@ -16,15 +17,23 @@ _MONTH_S = 30 * 24 * SECONDS_PER_HOUR
 _ANNUAL_PUE_FACTORS = (0.96, 1.04)
 
 
-def charge(run: RunRecord, *, grid: IntensitySeries, pue: PueProfile) -> ChargedRun:
+def charge(run: RunRecord, *, grid: IntensitySeries, pue: PueProfile, time_zone: str | None = None) -> ChargedRun:
     """The run's energy by device and slice, with the intensity and PUE of each slice.
 
-    Slice edges are the union of UTC quarter hours, grid edges, and the run's ends.
+    Slice edges are the union of UTC quarter hours, grid and PUE edges, and the run's ends.
+
+    Args:
+        run: What was recorded.
+        grid: Intensities that cover it.
+        pue: PUE of its facility.
+        time_zone: The facility's, for a PUE by month or hour; the record's by default, else UTC.
 
     Raises:
         GridGap: The series does not cover the run.
+        BadPue: The series of PUE does not cover the run.
     """
-    edges_s = slice_edges(run.started_s, run.ended_s, grid.edges_s)
+    time_zone = time_zone or run.place.time_zone or "UTC"
+    edges_s = slice_edges(run.started_s, run.ended_s, grid.edges_s, pue_edges(pue, time_zone, run.started_s, run.ended_s))
     devices = _counted_devices(run)
     it_joules = np.zeros((len(devices), edges_s.size - 1))
     for row, device in enumerate(devices):
@@ -37,7 +46,7 @@ def charge(run: RunRecord, *, grid: IntensitySeries, pue: PueProfile) -> Charged
         edges_s=edges_s,
         devices=devices,
         it_joules=it_joules,
-        pue=np.full(edges_s.size - 1, pue.value),
+        pue=pue_at(pue, time_zone, edges_s),
         pue_factors=factors,
         pue_source=pue.source,
         pue_origin=pue.origin,
@@ -92,7 +101,7 @@ def _pue_factors(run: RunRecord, pue: PueProfile) -> tuple[tuple[float, float], 
     """90 % factors on the PUE's value: its own range, or the seasonal error of an annual value."""
     if pue.has_range:
         return (pue.low / pue.value, pue.high / pue.value), []
-    if run.duration_s >= _MONTH_S or pue.value == 1.0:
+    if run.duration_s >= _MONTH_S or pue.value == 1.0 or pue.varies:
         return (1.0, 1.0), []
     low, high = _ANNUAL_PUE_FACTORS
     return (max(low, 1.0 / pue.value), high), [

@@ -39,7 +39,7 @@ def expand(profile: SeasonalProfile, start_s: float, end_s: float) -> IntensityS
         raise BadTime(f"the period ends before it starts: {start_s:.0f} to {end_s:.0f} POSIX seconds")
     end_s = max(end_s, start_s + SHORTEST_S)
     edges_s, local_s = local_hours(profile.time_zone, start_s, end_s)
-    years, months, hours_of_day = _calendar(local_s)
+    years, months, hours_of_day = calendar(local_s)
     levels, ages = _levels(profile, years)
     if profile.shape is None:
         keep = np.flatnonzero(np.append(True, np.diff(levels) != 0))
@@ -142,7 +142,7 @@ def _change_s(zone: ZoneInfo, before_s: float, after_s: float) -> float:
     return float(high)
 
 
-def _calendar(local_s: Array) -> tuple[Ints, Ints, Ints]:
+def calendar(local_s: Array) -> tuple[Ints, Ints, Ints]:
     """Year, month (1 to 12) and hour (0 to 23) of local wall times. Each (n,)."""
     whole_hours = np.floor_divide(local_s, SECONDS_PER_HOUR).astype(np.int64)
     months_since_1970 = whole_hours.astype("datetime64[h]").astype("datetime64[M]").astype(np.int64)

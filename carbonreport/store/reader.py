@@ -23,6 +23,10 @@ class _Pue(msgspec.Struct):
     origin: Origin
     source: str
     has_range: bool
+    months: tuple[float, ...] = ()
+    hours: tuple[float, ...] = ()
+    edges_s: tuple[float, ...] = ()
+    values: tuple[float, ...] = ()
 
 
 class _Place(msgspec.Struct):
@@ -271,7 +275,7 @@ class _Builder:
 
 def _place(place: _Place) -> Place:
     p = place.pue
-    pue = None if p is None else PueProfile(p.value, p.low, p.high, p.origin, p.source, p.has_range)
+    pue = None if p is None else PueProfile(p.value, p.low, p.high, p.origin, p.source, p.has_range, p.months, p.hours, p.edges_s, p.values)
     return Place(place.zone, place.zone_source, place.time_zone, pue, place.site)
 
 

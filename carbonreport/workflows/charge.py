@@ -80,7 +80,7 @@ def charge_records(runs: Sequence[RunRecord], options: PlaceOptions, environ: Ma
 
 
 def _charged(run: RunRecord, place: RenderPlace, series_of: _SeriesOf, *, is_file: bool) -> ChargedRun:
-    result = charge(run, grid=series_of(run, place), pue=place.pue)
+    result = charge(run, grid=series_of(run, place), pue=place.pue, time_zone=place.time_zone)
     notes = [note for note in place.notes if not (is_file and note.slug in ("zone-unknown", "zone-guessed"))]  # the file says where
     return replace(result, notes=(*result.notes, *notes))
 

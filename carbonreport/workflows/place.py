@@ -143,9 +143,13 @@ def _said_pue(options: PlaceOptions, site: "Site | None", environ: Mapping[str, 
 def _option_pue(text: str | None) -> PueProfile | None:
     if not text:
         return None
-    if os.sep in text or text.endswith(".csv"):
-        raise BadPue(f"PUE {text!r} looks like a file; give a number (1.2), a range (1.1:1.5) or a class")
-    return pue_from_text(text)
+    if text.lower().endswith(".csv") or os.sep in text:
+        from carbonreport.pue_file import read_pue
+
+        return read_pue(Path(text))
+    from carbonreport.cloud import is_region, pue_of_region
+
+    return pue_of_region(text) if is_region(text) else pue_from_text(text)
 
 
 def _variable_pue(environ: Mapping[str, str]) -> PueProfile | None:
