@@ -139,7 +139,7 @@ def test_an_unknown_zone_names_the_nearest(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "pue", ["0.9", "0", "-1", "nan", "inf", "text", "1.5:1.1", "nan:1.5", "1.1:nan", "1:2:3:4", "1,2", "50", "pue.csv", ":", "1.4:1.2:1.5"]
+    "pue", ["0.9", "0", "-1", "nan", "inf", "text", "1.5:1.1", "nan:1.5", "1.1:nan", "1:2:3:4", "1,2", "50", ":", "1.4:1.2:1.5"]
 )
 def test_a_pue_that_no_facility_has_is_refused(folder: Path, pue: str) -> None:
     assert "PUE" in refused(folder, "show", "good.jsonl", "--pue", pue)
