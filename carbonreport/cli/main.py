@@ -16,6 +16,7 @@ _COMMANDS = {
     "show": "Show the footprint of records.",
     "statement": "Write the energy statement of records.",
     "estimate": "Write a record of a run that nobody measured.",
+    "doctor": "Say what this machine can measure, and what would help.",
 }
 
 

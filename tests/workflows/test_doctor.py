@@ -1,0 +1,79 @@
+"""Doctor: what is measured here, why not more, and the exact way out."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from carbonreport.cli.main import main
+from carbonreport.errors import MeterAbsent, MeterDenied
+from carbonreport.measure.meter import Meter
+from carbonreport.measure.meters.hostmodel import HostModel
+from carbonreport.testing import FakeClock, FakeMeter
+from carbonreport.workflows.doctor import Diagnosis, diagnose
+from carbonreport.workflows.place import PlaceOptions
+
+
+def examined(folder: Path, meters: dict[str, Meter | Exception], options: PlaceOptions | None = None, packages: bool = True) -> Diagnosis:
+    def create(name: str) -> Meter:
+        meter = meters.get(name, MeterAbsent(f"no {name} here"))
+        if isinstance(meter, Exception):
+            raise meter
+        return meter
+
+    return diagnose(options or PlaceOptions(), environ={}, create=create, clock=FakeClock(), folder=folder, has_package=lambda _: packages)
+
+
+def states(diagnosis: Diagnosis) -> dict[str, str]:
+    return {finding.subject: finding.state for finding in diagnosis.findings}
+
+
+def test_measured_devices_are_named_with_their_method(tmp_path):
+    diagnosis = examined(
+        tmp_path, {"nvml": FakeMeter(1.0), "rapl": FakeMeter(1.0, device="cpu-package-0", kind="cpu")}, PlaceOptions("DE", "1.2")
+    )
+
+    assert states(diagnosis) == {"GPUs": "measured", "processors": "measured", "memory": "missing", "grid zone": "known", "PUE": "known"}
+    assert [device.id for device in diagnosis.devices] == ["GPU-fake", "cpu-package-0"]
+    assert diagnosis.cannot_say == ("what the memory used", "what power supplies, fans, storage and network used")
+
+
+def test_counters_that_may_not_be_read_come_with_the_command_that_frees_them(tmp_path):
+    diagnosis = examined(tmp_path, {"rapl": MeterDenied("energy_uj may not be read"), "hostmodel": FakeMeter(1.0, kind="cpu")})
+    processors = next(finding for finding in diagnosis.findings if finding.subject == "processors")
+
+    assert processors.state == "estimated"
+    assert processors.remedy.startswith("sudo chmod")
+
+
+def test_an_empty_machine_says_everything_that_will_be_missing(tmp_path):
+    diagnosis = examined(tmp_path, {}, packages=False)
+
+    assert diagnosis.devices == ()
+    assert "what GPUs used" in diagnosis.cannot_say
+    assert "where it ran: the world's average grid would be charged" in diagnosis.cannot_say
+    assert {f.remedy for f in diagnosis.findings} >= {"pip install 'carbonreport[pdf]'", "pip install 'carbonreport[plots]'"}
+
+
+def test_a_place_that_is_wrong_is_a_finding_and_no_failure(tmp_path):
+    diagnosis = examined(tmp_path, {}, PlaceOptions("DEE"))
+
+    assert states(diagnosis)["place"] == "unknown"
+
+
+def test_a_host_model_that_cannot_read_says_why(tmp_path):
+    diagnosis = examined(tmp_path, {"hostmodel": HostModel(stat=tmp_path / "none")})
+
+    assert states(diagnosis)["processors"] == "missing"
+
+
+@pytest.mark.parametrize("as_json", [True, False])
+def test_it_runs_on_this_machine(as_json, capsys):
+    with pytest.raises(SystemExit) as end:
+        main(["doctor", *(["--json"] if as_json else [])])
+    out = capsys.readouterr().out
+
+    assert end.value.code == 0
+    assert (
+        set(json.loads(out)) == {"devices", "findings", "cannot_say"} if as_json else "The next statement will not be able to say:" in out
+    )
