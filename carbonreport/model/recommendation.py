@@ -12,6 +12,7 @@ class Recommendation:
 
     Attributes:
         action: shift (another hour of the day), season (another month) or none.
+        unit: What `own` and `best` count: "hour" of the day or "month" of the year.
         zone: Grid zone that it speaks of.
         own: Local hour (0 to 23) or month (1 to 12) of the run.
         best: The hour or month that the profile names.
@@ -23,6 +24,7 @@ class Recommendation:
     """
 
     action: Action
+    unit: Literal["hour", "month"]
     zone: str
     own: int
     best: int

@@ -19,7 +19,7 @@ from carbonreport.combine.intervals import Z90
 from carbonreport.combine.pue import pue_at
 from carbonreport.combine.seasonal import expand
 from carbonreport.model.pue import PueProfile
-from carbonreport.model.recommendation import Recommendation
+from carbonreport.model.recommendation import Action, Recommendation
 from carbonreport.model.run import RunRecord
 from carbonreport.model.series import Array, SeasonalProfile
 from carbonreport.units import SECONDS_PER_HOUR, hours
@@ -58,11 +58,11 @@ def month(run: RunRecord, profile: SeasonalProfile, pue: PueProfile, time_zone: 
     saving = 1 - ratios[best - 1] / ratios[moment.month - 1]
     if saving < LEAST_SAVING:
         because = f"the facility's PUE by month lowers it by {saving * 100:.0f} % at best"
-        return Recommendation("none", profile.zone, moment.month, best, saving, saving, saving, 1.0, because)
+        return Recommendation("none", "month", profile.zone, moment.month, best, saving, saving, saving, 1.0, because)
     because = (
         f"the facility's PUE is {ratios[best - 1]:.2f} then, against {ratios[moment.month - 1]:.2f}; this is energy, whatever the grid does"
     )
-    return Recommendation("season", profile.zone, moment.month, best, saving, saving, saving, 1.0, because)
+    return Recommendation("season", "month", profile.zone, moment.month, best, saving, saving, saving, 1.0, because)
 
 
 def _grams(run: RunRecord, start_s: float, profile: SeasonalProfile, pue: PueProfile, time_zone: str) -> float:
@@ -111,9 +111,9 @@ def _verdict(profile: SeasonalProfile, own: int, best: int, log_ratio: float, sd
     saving, low, high = (1 - math.exp(x) for x in (expected, expected + Z90 * s, expected - Z90 * s))
     chance = NormalDist().cdf(-log_ratio / s) if log_ratio < 0 else 0.5
     reason = _reason(profile, saving, chance, length_h)
-    action = "none" if reason else "shift"
+    action: Action = "none" if reason else "shift"
     because = reason or "a typical day of the month names it"
-    return Recommendation(action, profile.zone, own, best, saving, low, high, chance, because)  # type: ignore[arg-type]
+    return Recommendation(action, "hour", profile.zone, own, best, saving, low, high, chance, because)
 
 
 def _reason(profile: SeasonalProfile, saving: float, chance: float, length_h: float) -> str:
