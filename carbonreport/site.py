@@ -2,7 +2,10 @@
 
 import tomllib
 from collections.abc import Mapping
+from dataclasses import fields
+from difflib import get_close_matches
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -10,6 +13,7 @@ from carbonreport.cloud import is_region, pue_of_region
 from carbonreport.errors import BadPue, SiteError
 from carbonreport.model.embodied import Contract, EmbodiedSource
 from carbonreport.model.pue import PueProfile, day_and_night, pue_from_text, pue_profile, two_seasons
+from carbonreport.model.statement import Facts
 from carbonreport.pue_file import read_pue
 
 FILE_NAME = "carbonreport.toml"
@@ -71,7 +75,7 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
     contract: _Contract | None = None
     embodied: _EmbodiedTable | None = None
     host: _Host | None = None
-    facts: dict[str, str | int | float] = msgspec.field(default_factory=dict)
+    facts: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
 class Site(msgspec.Struct, frozen=True):
@@ -85,7 +89,7 @@ class Site(msgspec.Struct, frozen=True):
         contract: Contract for the market-based figure, or None.
         embodied: Embodied emissions by device name.
         host_watts: Idle and busy power of the host without GPUs, or None. [W]
-        facts: What the author wants printed, such as parameters = "1.3e9".
+        facts: What the author says of the project: parameters, memory, functional unit.
         path: The file, for messages.
     """
 
@@ -96,7 +100,7 @@ class Site(msgspec.Struct, frozen=True):
     contract: Contract | None = None
     embodied: tuple[EmbodiedSource, ...] = ()
     host_watts: tuple[float, float] | None = None
-    facts: Mapping[str, str] = {}
+    facts: Facts = Facts()
     path: str = ""
 
 
@@ -137,9 +141,28 @@ def _site(file: _File, path: Path) -> Site:
             for name, e in (file.embodied.devices if file.embodied else {}).items()
         ),
         host_watts=None if host is None else (host.idle_watts, host.busy_watts),
-        facts={key: str(value) for key, value in file.facts.items()},
+        facts=facts_of(file.facts, "facts."),
         path=str(path),
     )
+
+
+def facts_of(table: Mapping[str, Any], prefix: str = "") -> Facts:
+    """The author's facts out of a table of TOML.
+
+    Raises:
+        ValueError: A key is unknown, or its value is of the wrong type or not plausible; the message names the key.
+    """
+    known = [field.name for field in fields(Facts)]
+    for key, value in table.items():
+        if key not in known:
+            near = get_close_matches(key, known, n=1)
+            hint = f"nearest: {near[0]}" if near else f"there are {', '.join(known)}"
+            raise ValueError(f"{prefix}{key}: unknown fact; {hint}")
+        try:
+            msgspec.convert({key: value}, Facts)
+        except ValueError as error:
+            raise ValueError(f"{prefix}{key}: {error}") from error
+    return msgspec.convert(dict(table), Facts)
 
 
 def _pue(given: _Pue | float | str | None, path: Path) -> PueProfile | None:

@@ -24,6 +24,16 @@ def hours(seconds: N) -> N:
     return seconds / SECONDS_PER_HOUR
 
 
+def days(seconds: N) -> N:
+    """Days from seconds."""
+    return seconds / (24 * SECONDS_PER_HOUR)
+
+
+def mwh(joules: N) -> N:
+    """Megawatt-hours from joules."""
+    return joules / (1e3 * JOULES_PER_KWH)
+
+
 def watts_from_milliwatts(milliwatts: float) -> float:
     """Watts from the milliwatts that NVML reports."""
     return milliwatts * 1e-3

@@ -16,6 +16,8 @@ _COMMANDS = {
     "show": "Show the footprint of records.",
     "statement": "Write the energy statement of records.",
     "estimate": "Write a record of a run that nobody measured.",
+    "styles": "List the styles of a statement.",
+    "verify": "Recompute a statement and find any changed digit.",
     "doctor": "Say what this machine can measure, and what would help.",
 }
 

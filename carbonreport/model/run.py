@@ -167,6 +167,7 @@ class RunRecord:
         environment: Versions and hardware in words: driver, cpu, python, carbonreport.
         notes: What a reader must know of how it was recorded.
         source: Name of the file it came from, or "".
+        sha256: Hash of that file, or "".
     """
 
     id: str
@@ -184,6 +185,7 @@ class RunRecord:
     environment: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[Note, ...] = ()
     source: str = ""
+    sha256: str = ""
 
     def __post_init__(self) -> None:
         if not 0 <= self.duration_s < _LONGEST_S:

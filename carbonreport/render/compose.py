@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from carbonreport.model.footprint import ChargedRun, Footprint
 from carbonreport.model.statement import Statement
 from carbonreport.render.digits import duration, plain, shown
+from carbonreport.render.facts import details
 from carbonreport.render.paragraph import paragraph
 from carbonreport.render.setting import Group, Setting, is_unread
 from carbonreport.render.table import omissions, rows, run_rows
@@ -28,6 +29,8 @@ def compose(footprint: Footprint, runs: Sequence[ChargedRun], groups: Sequence[G
         figures=_figures(footprint),
         works=tuple(dict.fromkeys([TOOL, *cited])),
         made_by=setting.made_by,
+        details=details(footprint, runs, groups, setting),
+        is_anonymous=setting.is_anonymous,
     )
 
 

@@ -1,5 +1,6 @@
 """Fills templates of a style. Every string is escaped by the format's environment; templates compute nothing."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,8 @@ import jinja2
 from carbonreport.errors import OutputError
 
 _PACKAGE = Path(__file__).resolve().parent.parent
+_ABOUT = "about.txt"
+_BEGIN, _END = "statement.", ".j2"
 
 
 def template_folders() -> list[Path]:
@@ -18,25 +21,61 @@ def template_folders() -> list[Path]:
 
 def styles() -> tuple[str, ...]:
     """Names of the built-in styles."""
-    return tuple(sorted({style.name for folder in template_folders() for style in folder.iterdir() if style.is_dir()}))
+    return tuple(sorted({style.name for folder in template_folders() for style in folder.iterdir() if style.is_dir() and suffixes(style)}))
+
+
+def style_folder(style: str) -> Path:
+    """The folder of a built-in style, or a folder of one's own where a path is given: "./mine".
+
+    Raises:
+        OutputError: No such style, or the folder holds no template of a statement.
+    """
+    if style in styles():
+        return next(folder / style for folder in template_folders() if (folder / style).is_dir())
+    if os.sep not in style and not style.startswith("."):
+        raise OutputError(f"unknown style {style!r}: there is {', '.join(styles())}, or a folder of your own such as ./mine")
+    folder = Path(style)
+    if not folder.is_dir():
+        raise OutputError(f"style {style!r} is not a folder; the built-in styles are {', '.join(styles())}")
+    if not suffixes(folder):
+        raise OutputError(f"style {style!r} has no template of a statement; it needs a file such as {folder / 'statement.md.j2'}")
+    return folder
+
+
+def suffixes(folder: Path) -> tuple[str, ...]:
+    """Suffixes that a style has a template for: .md, .tex."""
+    names = [path.name for path in folder.glob(f"{_BEGIN}*{_END}")]
+    return tuple(sorted(f".{name[len(_BEGIN) : -len(_END)]}" for name in names if len(name) > len(_BEGIN) + len(_END)))
+
+
+def about(folder: Path) -> str:
+    """What a style is for, in one line; "" where it does not say."""
+    path = folder / _ABOUT
+    return path.read_text(encoding="utf-8").strip() if path.is_file() else ""
 
 
 def fill(style: str, template: str, escape: Callable[[str], str], values: dict[str, Any], *, is_tex: bool) -> str:
     """A filled template of a style.
 
     Raises:
-        OutputError: No such style, or the style has no such template.
+        OutputError: No such style, the style has no such template, or the template is wrong.
     """
-    if style not in styles():
-        raise OutputError(f"unknown style {style!r}: there is {', '.join(styles())}")
-    environment = _environment(escape, is_tex)
+    folder = style_folder(style)
+    if not (folder / template).is_file():
+        suffix = f".{template.removeprefix(_BEGIN).removesuffix(_END)}"
+        raise OutputError(f"style {style!r} has no {suffix}: it has {', '.join(suffixes(folder))}")
     try:
-        return environment.get_template(f"{style}/{template}").render(**values)
+        return _environment(folder, escape, is_tex).get_template(template).render(**values)
     except jinja2.TemplateNotFound as error:
-        raise OutputError(f"style {style!r} has no template {error.name!r}") from error
+        raise OutputError(f"style {style!r} has no template {error.name!r}, which {template} includes") from error
+    except jinja2.TemplateSyntaxError as error:
+        raise OutputError(f"style {style!r}: {error.name or template}, line {error.lineno}: {error.message}") from error
+    except (jinja2.TemplateError, TypeError, ValueError, ArithmeticError) as error:
+        raise OutputError(f"style {style!r}: {template}: {error}") from error
 
 
-def _environment(escape: Callable[[str], str], is_tex: bool) -> jinja2.Environment:
+def _environment(folder: Path, escape: Callable[[str], str], is_tex: bool) -> jinja2.Environment:
+    """Templates of a style, and after them those of all built-in styles for `include`."""
     marks: dict[str, Any] = {}
     if is_tex:  # braces belong to TeX
         marks = {
@@ -48,7 +87,7 @@ def _environment(escape: Callable[[str], str], is_tex: bool) -> jinja2.Environme
             "comment_end_string": "#>",
         }
     return jinja2.Environment(
-        loader=jinja2.FileSystemLoader(template_folders()),
+        loader=jinja2.FileSystemLoader([folder, *template_folders()]),
         finalize=lambda value: value if isinstance(value, Raw) else escape(str(value)),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,

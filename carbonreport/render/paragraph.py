@@ -28,6 +28,7 @@ from carbonreport.render.words import (
     charged_by,
     count_in_words,
     counters_in_words,
+    in_scale,
     listed,
     sensors_in_words,
     shortened,
@@ -48,28 +49,29 @@ _FULLY_COVERED = 0.995
 
 def paragraph(footprint: Footprint, runs: Sequence[ChargedRun], groups: Sequence[Group], setting: Setting) -> tuple[Sentence, ...]:
     """The statement proper, in sentences."""
-    sentences = [_what_ran(footprint, runs, groups, setting)]
+    sentences = [what_ran(footprint, runs, groups, setting)]
     if is_unread(footprint):
         return (*sentences, Sentence("No energy could be read, so that neither energy nor emissions can be stated."), _made_by(setting))
     if footprint.run_seconds == 0:
         return (*sentences, Sentence("It has no length, so that there is nothing to charge."), _made_by(setting))
     sentences += [_what_it_drew(footprint, runs), _facility(footprint), _emissions(footprint, setting, runs)]
-    sentences += [*_market(footprint), *_embodied(footprint), *_per_item(groups), *_preparation(groups)]
+    sentences += [*_market(footprint), *_embodied(footprint), *_per_item(groups), *_preparation(groups), *_project(footprint, setting)]
     return (*sentences, _how_sure(footprint, setting))
 
 
 # What ran
 
 
-def _what_ran(footprint: Footprint, runs: Sequence[ChargedRun], groups: Sequence[Group], setting: Setting) -> Sentence:
+def what_ran(footprint: Footprint, runs: Sequence[ChargedRun], groups: Sequence[Group], setting: Setting) -> Sentence:
+    """What ran, on what, for how long, when and where."""
     in_all = " in all" if len(runs) > 1 else ""
     if not footprint.devices:
-        when, where = _when(runs, setting), _where(footprint, setting)
+        when, where = _when(runs, setting), place_in_words(footprint, setting)
         return Sentence(
             f"{capital(_subject(runs, groups))} ran for {_time(footprint)}{in_all} without a device that could be read, {when} {where}."
         )
     return Sentence(
-        f"{capital(_subject(runs, groups))} used {_hardware(footprint)} for {_time(footprint)}{in_all}, {_when(runs, setting)} {_where(footprint, setting)}."
+        f"{capital(_subject(runs, groups))} used {_hardware(footprint)} for {_time(footprint)}{in_all}, {_when(runs, setting)} {place_in_words(footprint, setting)}."
     )
 
 
@@ -122,6 +124,9 @@ def _when(runs: Sequence[ChargedRun], setting: Setting) -> str:
     first, last = (datetime.fromtimestamp(s, UTC).astimezone(zone) for s in (begin, end))
     first_zone = "" if _zone_name(first) == _zone_name(last) else f" {_zone_name(first)}"
     joint, until = ("from", "to") if len(runs) == 1 else ("between", "and")
+    if setting.is_anonymous:
+        months = [f"{moment:%B} {moment.year}" for moment in (first, last)]
+        return f"in {months[0]}" if months[0] == months[1] else f"between {months[0]} and {months[1]}"
     if first.date() != last.date():
         last_date = f"{last.day} {last:%B}" + (f" {last.year}" if first.year != last.year else "")
         return f"{joint} {_date(first)} {first:%H:%M}{first_zone} {until} {last_date} {last:%H:%M} {_zone_name(last)}"
@@ -140,10 +145,11 @@ def _zone_name(moment: datetime) -> str:
     return f"UTC{moment.isoformat()[-6:]}" if name.startswith(("+", "-")) else name
 
 
-def _where(footprint: Footprint, setting: Setting) -> str:
+def place_in_words(footprint: Footprint, setting: Setting) -> str:
+    """The place with its preposition: "in Germany", "at our cluster, Germany"."""
     known = [grid for grid in footprint.grids if setting.knows(grid)]
     more = [f"{len(known) - _MOST_ZONES} more grid zones"] if len(known) > _MOST_ZONES else []
-    places = listed([*(setting.place_of(grid) for grid in known[:_MOST_ZONES]), *more])
+    places = listed([*dict.fromkeys(setting.place_of(grid) for grid in known[:_MOST_ZONES]), *more])
     if known and any(note.slug == "zone-guessed" for note in footprint.notes):
         places += ", guessed from the clock’s time zone"
     unknown = "a place that is not known"
@@ -162,7 +168,7 @@ def _what_it_drew(footprint: Footprint, runs: Sequence[ChargedRun]) -> Sentence:
     clauses = []
     for verb, kinds in groupby(footprint.kinds, key=lambda kind: _verb(kind[1])):
         parts: list[str] = []
-        for method, alike in groupby(kinds, key=lambda kind: _method(footprint, kind[0])):
+        for method, alike in groupby(kinds, key=lambda kind: method_of(footprint, kind[0])):
             members = list(alike)
             for kind, quantity in members:
                 said = "" if parts else f"{_conjugated(verb, footprint, kind)} "
@@ -194,7 +200,8 @@ def _noun(footprint: Footprint, kind: DeviceKind) -> str:
     return (_ONE if count == 1 else _MANY).get(kind, "the memory")
 
 
-def _method(footprint: Footprint, kind: DeviceKind) -> str:
+def method_of(footprint: Footprint, kind: DeviceKind) -> str:
+    """How the energy of one kind of device is known."""
     devices = [d for d in footprint.devices if d.kind == kind]
     methods = list(dict.fromkeys(d.method for d in devices))
     if kind != "gpu":
@@ -254,7 +261,7 @@ def _grid_noun(grids: Sequence[GridUse], setting: Setting) -> str:
     if len(grids) == 1:
         return f"the grid of {_grid_name(grids[0], setting)} was"
     more = [f"{len(grids) - _MOST_ZONES} more zones"] if len(grids) > _MOST_ZONES else []
-    return f"the grids of {listed([*(_grid_name(grid, setting) for grid in grids[:_MOST_ZONES]), *more])} were"
+    return f"the grids of {listed([*dict.fromkeys(_grid_name(grid, setting) for grid in grids[:_MOST_ZONES]), *more])} were"
 
 
 def _grid_name(grid: GridUse, setting: Setting) -> str:
@@ -318,13 +325,18 @@ def item_energy(group: Group, span: SpanEnergy, items: float = 1.0) -> str:
     return shown(Quantity(joules, low, high, "J", whole.origin, whole.source)).with_unit
 
 
-def _preparation(groups: Sequence[Group]) -> list[Sentence]:
-    """Search, failed and preliminary runs beside the reported ones."""
+def preparation_shares(groups: Sequence[Group]) -> tuple[list[RunKind], float, float]:
+    """Kinds of preparation among the groups, their facility energy, and that of all groups. [J]"""
     joules = {group.kind: 0.0 for group in groups}
     for group in groups:
         joules[group.kind] += group.footprint.facility_joules.value
     kinds = [kind for kind in _PREPARATION if kind in joules]
-    before, whole = sum(joules[kind] for kind in kinds), sum(joules.values())
+    return kinds, sum(joules[kind] for kind in kinds), sum(joules.values())
+
+
+def _preparation(groups: Sequence[Group]) -> list[Sentence]:
+    """Search, failed and preliminary runs beside the reported ones."""
+    kinds, before, whole = preparation_shares(groups)
     if not kinds or before in (0, whole):
         return []
     return [
@@ -332,6 +344,23 @@ def _preparation(groups: Sequence[Group]) -> list[Sentence]:
             f"Of the energy, {percent(before / whole)} went into {listed(kinds)} runs: the whole is {plain(whole / (whole - before), 2)} times that of the reported runs."
         )
     ]
+
+
+def _project(footprint: Footprint, setting: Setting) -> list[Sentence]:
+    """The whole project beside these runs, where the author gave it."""
+    return [] if setting.facts.project_gpu_hours is None else [Sentence(f"{capital(project_hours(footprint, setting))}.")]
+
+
+def project_hours(footprint: Footprint, setting: Setting) -> str:
+    """The author's GPU-hours of the whole project beside those of these runs, without a full stop."""
+    facts = setting.facts
+    runs = f" in {counted(facts.runs)} run{'s' if facts.runs != 1 else ''}" if facts.runs else ""
+    if facts.project_gpu_hours is None:
+        return f"whether the whole project{runs} used more compute than these runs: not given"
+    used = f"the whole project{runs} used {in_scale(facts.project_gpu_hours)}{_NOBREAK}GPU-hours"
+    if not footprint.gpu_seconds:
+        return used
+    return f"{used}, {plain(facts.project_gpu_hours / hours(footprint.gpu_seconds), 2)} times those of these runs"
 
 
 def _how_sure(footprint: Footprint, setting: Setting) -> Sentence:

@@ -1,10 +1,11 @@
 """What the words need besides the footprint, and small questions to a footprint that several sentences ask."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from carbonreport.model.footprint import ChargedRun, Footprint, GridUse
 from carbonreport.model.run import RunKind
+from carbonreport.model.statement import Facts
 from carbonreport.render.words import count_in_words, placed
 
 
@@ -18,6 +19,8 @@ class Setting:
         time_zone: IANA name for the dates.
         site: Name of the site, or None.
         made_by: Name and version of the tool.
+        facts: What the author says of the project.
+        is_anonymous: Whether names, places and dates are taken out for a blind review.
     """
 
     zone_names: Mapping[str, str]
@@ -25,6 +28,8 @@ class Setting:
     time_zone: str
     site: str | None
     made_by: str
+    facts: Facts = field(default_factory=Facts)
+    is_anonymous: bool = False
 
     def knows(self, grid: GridUse) -> bool:
         """Whether anybody knows where that grid is."""
@@ -92,6 +97,11 @@ def gpus_by_name(footprint: Footprint) -> list[tuple[str, int]]:
         if device.kind == "gpu":
             counts[device.name] = counts.get(device.name, 0) + device.count
     return list(counts.items())
+
+
+def reason_left_out(footprint: Footprint) -> str:
+    """Why components without a reading are not in the numbers."""
+    return "the estimate is of the GPUs alone" if is_estimate(footprint) else "no reading"
 
 
 def not_covered(footprint: Footprint, runs: Sequence[ChargedRun]) -> list[str]:

@@ -6,7 +6,7 @@ from carbonreport.model.footprint import ChargedRun, Footprint, GridUse, SpanEne
 from carbonreport.model.quantity import Quantity
 from carbonreport.model.run import DeviceKind
 from carbonreport.model.statement import Row, RunRow
-from carbonreport.render.digits import counted, duration, plain, shown
+from carbonreport.render.digits import Shown, counted, duration, plain, shown
 from carbonreport.render.paragraph import item_energy, month_of, without_class
 from carbonreport.render.setting import (
     Group,
@@ -18,6 +18,7 @@ from carbonreport.render.setting import (
     is_gpu_only,
     is_unread,
     not_covered,
+    reason_left_out,
 )
 from carbonreport.render.words import family_in_words, listed, quality_in_words, shortened
 from carbonreport.units import hours
@@ -38,7 +39,7 @@ _UNKNOWN = "not known"
 def rows(footprint: Footprint, runs: Sequence[ChargedRun], groups: Sequence[Group], setting: Setting) -> tuple[Row, ...]:
     """The main table, in the order of the paragraph."""
     return (
-        Row("Hardware", _hardware(footprint, runs), known="reported", source=_facts(runs)),
+        Row("Hardware", hardware(footprint, runs), known="reported", source=_facts(runs)),
         _time(footprint),
         *(_energy(_KIND_LABEL[kind], quantity, footprint, quantity.source) for kind, quantity in footprint.kinds),
         _left_out(footprint, runs),
@@ -61,7 +62,7 @@ def run_rows(footprint: Footprint, groups: Sequence[Group]) -> tuple[RunRow, ...
 
 def omissions(footprint: Footprint, runs: Sequence[ChargedRun]) -> tuple[str, ...]:
     """What is not in the numbers, each with its reason."""
-    reason = _reason(footprint)
+    reason = reason_left_out(footprint)
     lines = [f"{part}: {reason}" for part in not_covered(footprint, runs)]
     if footprint.market_grams is None:
         lines.append("market-based emissions: no contract given")
@@ -88,7 +89,8 @@ def _few(sources: str) -> str:
     return "; ".join(parts[:_MOST_SOURCES] + ([f"{len(parts) - _MOST_SOURCES} more"] if len(parts) > _MOST_SOURCES else []))
 
 
-def _hardware(footprint: Footprint, runs: Sequence[ChargedRun]) -> str:
+def hardware(footprint: Footprint, runs: Sequence[ChargedRun]) -> str:
+    """Boards, processors and hosts for a cell; processors only where the runs are given."""
     gpus = gpus_by_name(footprint)
     parts = [f"{n} × {shortened(name)}" for name, n in gpus[:_MOST_BOARDS]]
     parts += [f"{sum(n for _, n in gpus[_MOST_BOARDS:])} other GPUs"] if len(gpus) > _MOST_BOARDS else []
@@ -112,11 +114,7 @@ def _time(footprint: Footprint) -> Row:
 
 def _left_out(footprint: Footprint, runs: Sequence[ChargedRun]) -> Row:
     label = "Not included" if is_estimate(footprint) else "Not measured"
-    return Row(label, listed(not_covered(footprint, runs)), known="omitted", source=_reason(footprint))
-
-
-def _reason(footprint: Footprint) -> str:
-    return "the estimate is of the GPUs alone" if is_estimate(footprint) else "no reading"
+    return Row(label, listed(not_covered(footprint, runs)), known="omitted", source=reason_left_out(footprint))
 
 
 def _facility(footprint: Footprint) -> Row:
@@ -192,10 +190,14 @@ def _run_row(group: Group, whole: Footprint) -> RunRow:
 
 
 def _each(group: Group) -> str:
-    """Mean, least and most IT energy of one of several runs, with the digits that the interval of the mean allows."""
+    spread = spread_of(group)
+    return "" if spread is None else spread.compact
+
+
+def spread_of(group: Group) -> Shown | None:
+    """Mean, least and most IT energy of one of several runs, with the digits that the spread allows; None for a single run."""
     joules = [float(c.it_joules.sum()) for c in group.runs]
     if len(joules) < 2:
-        return ""
+        return None
     whole, mean = group.footprint.it_joules, sum(joules) / len(joules)
-    text = shown(Quantity(mean, min(joules), max(joules), "J", whole.origin, whole.source))
-    return text.compact
+    return shown(Quantity(mean, min(joules), max(joules), "J", whole.origin, whole.source))

@@ -13,6 +13,17 @@ def count_in_words(n: int) -> str:
     return _NUMBERS[n] if 0 <= n < len(_NUMBERS) else f"{n:,}"
 
 
+_SCALES = ((1e12, "trillion"), (1e9, "billion"), (1e6, "million"))
+
+
+def in_scale(number: float) -> str:
+    """A number that somebody gave, as he would say it: 1.3 billion, 7,000, 49.6."""
+    for size, name in _SCALES:
+        if number >= size:
+            return f"{number / size:,.6g}\u00a0{name}"
+    return f"{number:,.6g}" if number < 1e6 and number != int(number) else f"{number:,.0f}"
+
+
 def listed(parts: Sequence[str]) -> str:
     """A, B and C."""
     if len(parts) <= 1:

@@ -1,5 +1,6 @@
 """Reads records: every line typed, every error with file, line and field."""
 
+import hashlib
 from collections import defaultdict
 from datetime import datetime
 from pathlib import Path
@@ -133,7 +134,7 @@ def load(path: str | Path) -> RunRecord:
         raise RecordError(
             f"{path} is not a carbonreport record: its first line has no field 'carbonreport'; records are the .jsonl files that `carbonreport run` writes"
         )
-    builder = _Builder(path)
+    builder = _Builder(path, hashlib.sha256(content).hexdigest())
     for number, line in enumerate(lines, start=1):
         builder.add(number, line)
     if is_torn:
@@ -157,8 +158,8 @@ def _is_record(line: bytes) -> bool:
 class _Builder:
     """Collects lines into a RunRecord."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, sha256: str) -> None:
+        self.path, self.sha256 = path, sha256
         self.run: _Run | None = None
         self.devices: dict[str, _Device] = {}
         self.points: dict[str, tuple[list[float], list[float]]] = defaultdict(lambda: ([], []))
@@ -270,6 +271,7 @@ class _Builder:
             environment=self.environment,
             notes=tuple(dict.fromkeys(self.notes)),
             source=self.path.name,
+            sha256=self.sha256,
         )
 
 

@@ -273,7 +273,7 @@ def test_the_second_output_failing_leaves_the_first_unwritten(folder: Path) -> N
 
 @pytest.mark.parametrize("name", ["energy.docx", "energy", "energy.tex.bak"])
 def test_an_unknown_suffix_names_those_that_are_known(folder: Path, name: str) -> None:
-    assert "must be one of .json, .md, .tex" in refused(folder, "statement", "good.jsonl", "-o", name)
+    assert "must be one of .html, .json, .md, .pdf, .tex, .yaml" in refused(folder, "statement", "good.jsonl", "-o", name)
 
 
 def test_an_unknown_style_names_those_that_exist(folder: Path) -> None:

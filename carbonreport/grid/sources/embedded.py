@@ -86,7 +86,7 @@ class EmbeddedGrid:
 
     def _zone_profile(self, row: Mapping[str, str]) -> SeasonalProfile:
         levels = {int(name.removeprefix("level_")): float(value) for name, value in row.items() if name.startswith("level_") and value}
-        hours = f", hours of {row['dataset']}" if row["dataset"] else ""
+        hours = f", hours of {row['dataset'].replace('-', '–')}" if row["dataset"] else ""
         return SeasonalProfile(
             zone=row["zone"],
             name=row["name"],

@@ -8,7 +8,7 @@ from typing import Any
 from carbonreport.model.footprint import Footprint
 from carbonreport.model.quantity import Quantity
 from carbonreport.model.statement import Statement
-from carbonreport.units import kwh
+from carbonreport.units import SECONDS_PER_HOUR, kwh
 
 MARK = "written_by"
 
@@ -30,7 +30,28 @@ class Json:
 
     def render(self, statement: Statement, footprint: Footprint, style: str, *, has_bib: bool) -> str:
         """The object of `show --json` plus the statement's sections."""
-        return dumps({MARK: statement.made_by, **footprint_object(footprint), "sections": statement_object(statement)})
+        return dumps(
+            {
+                MARK: statement.made_by,
+                **footprint_object(footprint, has_dates=not statement.is_anonymous),
+                "sections": statement_object(statement),
+                **inputs_object(statement, footprint),
+            }
+        )
+
+
+def inputs_object(s: Statement, f: Footprint) -> dict[str, Any]:
+    """What the statement was made of: hashes of the records, the data behind the grid, the options; nothing of an anonymous one."""
+    if s.inputs is None:
+        return {}
+    return {
+        "inputs": {
+            "records": [{"file": name, "sha256": sha256} for name, sha256 in s.inputs.records],
+            "records_sha256": s.inputs.list_sha256,
+            "grids": [{"zone": g.zone, "source": g.source} for g in f.grids],
+            "options": dict(s.inputs.asked),
+        }
+    }
 
 
 def dumps(value: Any) -> str:
@@ -43,8 +64,8 @@ def quantity_object(q: Quantity) -> dict[str, Any]:
     return {"value": q.value, "low": q.low, "high": q.high, "unit": q.unit, "origin": q.origin, "source": q.source}
 
 
-def footprint_object(f: Footprint) -> dict[str, Any]:
-    """Everything that `show --json` prints; energies in J, masses in gCO2e, times UTC."""
+def footprint_object(f: Footprint, *, has_dates: bool = True) -> dict[str, Any]:
+    """Everything that `show --json` prints; energies in J, masses in gCO2e, times UTC, or hours from the first one without dates."""
     return {
         "it_joules": quantity_object(f.it_joules),
         "facility_joules": quantity_object(f.facility_joules),
@@ -80,7 +101,7 @@ def footprint_object(f: Footprint) -> dict[str, Any]:
             for s in f.spans
         ],
         "rest": {"it_joules": f.rest_joules, "grams": f.rest_grams},
-        "hours": _hours(f),
+        "hours": _hours(f, has_dates),
         "grids": [
             {
                 "zone": g.zone,
@@ -100,14 +121,14 @@ def footprint_object(f: Footprint) -> dict[str, Any]:
     }
 
 
-def _hours(f: Footprint) -> list[dict[str, Any]]:
+def _hours(f: Footprint, has_dates: bool) -> list[dict[str, Any]]:
     rows = []
     hours = f.hours
     columns = zip(hours.start_s.tolist(), hours.it_joules.tolist(), hours.facility_joules.tolist(), hours.grams.tolist(), strict=True)
     for i, (start_s, it_joules, facility_joules, grams) in enumerate(columns):
         rows.append(
             {
-                "start": datetime.fromtimestamp(start_s, UTC).strftime("%Y-%m-%dT%H:%MZ"),
+                **({"start": datetime.fromtimestamp(start_s, UTC).strftime("%Y-%m-%dT%H:%MZ")} if has_dates else {"hour": _count(start_s)}),
                 "it_joules": it_joules,
                 "facility_joules": facility_joules,
                 "grams": grams,
@@ -117,6 +138,11 @@ def _hours(f: Footprint) -> list[dict[str, Any]]:
             }
         )
     return rows
+
+
+def _count(start_s: float) -> int:
+    """Hours since the first one."""
+    return round(start_s / SECONDS_PER_HOUR)
 
 
 def statement_object(s: Statement) -> dict[str, Any]:
@@ -137,6 +163,7 @@ def statement_object(s: Statement) -> dict[str, Any]:
             }
             for r in s.runs
         ],
+        "rerun": " ".join(sentence.text for sentence in s.rerun),
         "omissions": list(s.omissions),
         "notes": [{"slug": slug, "text": text} for slug, text in s.notes],
     }

@@ -1,0 +1,102 @@
+"""PDF: the HTML form on paper, tagged for screen readers (PDF/UA-1), with a font of its own. The one file that imports WeasyPrint."""
+
+import re
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from contextlib import redirect_stdout
+from dataclasses import replace
+from importlib import import_module
+from importlib.resources import files
+from io import StringIO
+from typing import Any
+
+from carbonreport.errors import CarbonreportError, MissingExtra, OutputError
+from carbonreport.model.footprint import Footprint
+from carbonreport.model.statement import Statement
+from carbonreport.render.engine import Raw
+from carbonreport.render.formats.html import Html
+from carbonreport.render.pictures import Picture
+
+_FACES = (("normal", "DejaVuSans.ttf"), ("bold", "DejaVuSans-Bold.ttf"))
+_PAPER = """
+body, svg text { font-family: "DejaVu Sans"; }
+@page { @bottom-right { content: counter(page) " / " counter(pages); font: 7pt "DejaVu Sans"; color: #555; } }
+"""
+
+
+def create(options: Mapping[str, str]) -> "Pdf":
+    """The PDF format; it has no options."""
+    return Pdf()
+
+
+def available() -> str | None:
+    """Why PDF cannot be written, or None."""
+    try:
+        Pdf().require()
+    except CarbonreportError as error:
+        return str(error)
+    return None
+
+
+class Pdf:
+    """Renders a statement as a PDF file."""
+
+    suffix = ".pdf"
+    wants_pictures = True
+
+    def require(self) -> None:
+        """Find out whether a PDF can be made here.
+
+        Raises:
+            MissingExtra: WeasyPrint is not installed.
+            OutputError: Pango is not installed.
+        """
+        _weasyprint()
+
+    def render(
+        self, statement: Statement, footprint: Footprint, style: str, *, has_bib: bool, pictures: Sequence[Picture] | None = None
+    ) -> bytes:
+        """The HTML form as a PDF. Raises as `require` does."""
+        weasyprint = _weasyprint()
+        described = None if pictures is None else [replace(picture, svg=_with_long_title(picture.svg)) for picture in pictures]
+        text = Html().render(statement, footprint, style, has_bib=has_bib, pictures=described)
+        fonts = weasyprint.text.fonts.FontConfiguration()
+        fetcher = weasyprint.urls.URLFetcher(allowed_protocols=("data",))  # the fonts below; nothing else is ever loaded
+        paper = weasyprint.CSS(string=_font_faces() + _PAPER, url_fetcher=fetcher, font_config=fonts)
+        page = weasyprint.HTML(string=text, url_fetcher=fetcher)
+        pdf: bytes = page.write_pdf(stylesheets=[paper], font_config=fonts, pdf_variant="pdf/ua-1", finisher=_with_plain_metadata)
+        return pdf
+
+
+def _weasyprint() -> Any:
+    try:
+        with redirect_stdout(StringIO()):  # where it says at length that a library is missing
+            return import_module("weasyprint")
+    except ImportError as error:
+        raise MissingExtra("PDF", "pdf") from error
+    except OSError as error:
+        raise OutputError(
+            "PDF needs the library Pango: apt-get install libpango-1.0-0 libpangoft2-1.0-0 libharfbuzz-subset0 (or the like)"
+        ) from error
+
+
+def _with_plain_metadata(document: Any, pdf: Any) -> None:
+    """Leave the metadata uncompressed, so that whoever looks finds in them which program wrote the file."""
+    for part in pdf.objects:
+        if getattr(part, "extra", {}).get("Type") == "/Metadata":
+            part.compress = False
+
+
+def _font_faces() -> str:
+    """The fonts inside the style sheet."""
+    folder = files("carbonreport") / "data" / "fonts"
+    return "".join(
+        f'@font-face {{ font-family: "DejaVu Sans"; font-weight: {weight}; '
+        f"src: url(data:font/ttf;base64,{b64encode((folder / name).read_bytes()).decode('ascii')}); }}\n"
+        for weight, name in _FACES
+    )
+
+
+def _with_long_title(svg: str) -> Raw:
+    """A picture whose description stands in its title, the one that WeasyPrint makes the text for screen readers of."""
+    return Raw(re.sub(r"</title>\n<desc[^>]*>(.*?)</desc>", r". \1</title>", svg, count=1, flags=re.DOTALL))

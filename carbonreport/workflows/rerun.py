@@ -1,0 +1,29 @@
+"""When to run the largest of the runs again: the embedded profile of its zone, its own power and its facility's PUE."""
+
+from collections.abc import Sequence
+
+from carbonreport.errors import UnknownZone
+from carbonreport.grid.sources.embedded import EmbeddedGrid
+from carbonreport.grid.zones import WORLD_ZONE
+from carbonreport.model.footprint import ChargedRun
+from carbonreport.model.recommendation import Recommendation
+from carbonreport.recommend.when import month, start_hour
+from carbonreport.workflows.place import RenderPlace
+
+
+def rerun_advice(run: ChargedRun, place: RenderPlace) -> list[Recommendation]:
+    """Advice on the start hour and, where the PUE is known by month, on the season; nothing where the place is not known."""
+    if place.zone == WORLD_ZONE or place.is_guessed:
+        return []
+    try:
+        profile = EmbeddedGrid().profile(place.zone)
+    except UnknownZone:
+        return []
+    asked = (start_hour(run.run, profile, place.pue, place.time_zone), month(run.run, profile, place.pue, place.time_zone))
+    return [advice for advice in asked if advice is not None]
+
+
+def largest(runs: Sequence[ChargedRun], places: tuple[RenderPlace, ...]) -> tuple[ChargedRun, RenderPlace] | None:
+    """The run of the most energy, with its place."""
+    pairs = [(c, p) for c, p in zip(runs, places, strict=True) if c.it_joules.sum() > 0]
+    return max(pairs, key=lambda pair: float(pair[0].it_joules.sum()), default=None)

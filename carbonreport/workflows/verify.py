@@ -1,0 +1,106 @@
+"""Recompute a statement from its records and find what differs, down to a digit."""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+from carbonreport.errors import OutputError
+from carbonreport.workflows.charge import charge_records, load_records
+from carbonreport.workflows.facts import facts_for
+from carbonreport.workflows.place import PlaceOptions
+from carbonreport.workflows.statement import Telling, asked, statement_text
+
+_SUFFIXES = (".tex", ".md", ".html", ".json", ".yaml")
+_VERSION = re.compile(r"carbonreport \d+\.\d[\w.]*")
+_AROUND = 30  # characters on each side of a difference
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """How the statement was made; None where the caller leaves it to the JSON beside it.
+
+    Attributes:
+        place: Zone, PUE, grid, site file.
+        style: Style.
+        facts: File of facts.
+        is_anonymous: Whether it was written for a blind review.
+    """
+
+    place: PlaceOptions = field(default_factory=PlaceOptions)
+    style: str | None = None
+    facts: str | None = None
+    is_anonymous: bool = False
+
+
+def verify(path: Path, records: Sequence[str | Path], given: Asked) -> list[str]:
+    """Differences between a statement and what its records give now; none where every figure agrees.
+
+    The options come from the call, else from the JSON that was written beside the statement (or is it).
+
+    Raises:
+        OutputError: Not a statement that can be read back.
+        CarbonreportError: A record or the place cannot be used.
+    """
+    text = _read(path)
+    beside = _beside(path)
+    options, style, facts = _options(given, beside.get("options", {}))
+    charged = charge_records(load_records(records), options)
+    telling = Telling(facts_for(charged, facts), given.is_anonymous, asked(options, style, facts))
+    name = path.suffix.removeprefix(".").lower()
+    again = statement_text(charged, name, style=style, telling=telling, has_bib="\\cite{" in text)
+    changed = _changed_records(charged.runs, beside.get("records", []))
+    return [*changed, *_differences(path.name, text, again)]
+
+
+def _read(path: Path) -> str:
+    if path.suffix.lower() not in _SUFFIXES:
+        raise OutputError(f"cannot verify {path}: its suffix must be one of {', '.join(_SUFFIXES)}")
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise OutputError(f"cannot read {path}: {getattr(error, 'strerror', None) or 'it is not text'}") from error
+
+
+def _beside(path: Path) -> dict[str, Any]:
+    """What the JSON of the same name says that the statement was made of; nothing where there is none."""
+    source = path.with_suffix(".json")
+    if not source.is_file():
+        return {}
+    try:
+        inputs = json.loads(source.read_text(encoding="utf-8")).get("inputs", {})
+    except (ValueError, AttributeError) as error:
+        raise OutputError(f"{source} is not the JSON of a statement: {error}") from error
+    return inputs if isinstance(inputs, dict) else {}
+
+
+def _options(given: Asked, kept: dict[str, Any]) -> tuple[PlaceOptions, str, str | None]:
+    place = given.place
+    if place == PlaceOptions():
+        place = replace(place, **{name: kept[name] for name in ("zone", "pue", "grid", "site") if name in kept})
+    return place, given.style or kept.get("style", "plain"), given.facts or kept.get("facts")
+
+
+def _changed_records(runs: Sequence[Any], kept: Sequence[dict[str, str]]) -> list[str]:
+    """Records that are not those of the JSON, either way."""
+    if not kept:
+        return []
+    now, then = {c.run.sha256: c.run.source for c in runs}, {r["sha256"]: r["file"] for r in kept}
+    gone = [f"record {name} of the statement was not given, or has changed" for sha256, name in then.items() if sha256 not in now]
+    new = [f"record {name} is not one of the statement's, or has changed" for sha256, name in now.items() if sha256 not in then]
+    return [*gone, *new]
+
+
+def _differences(name: str, text: str, again: str) -> list[str]:
+    """One line for each line that differs, around its first difference; the version of the tool may differ."""
+    found = []
+    pairs = zip_longest(*(_VERSION.sub("carbonreport", t).splitlines() for t in (text, again)), fillvalue="")
+    for number, (has, computed) in enumerate(pairs, start=1):
+        if has != computed:
+            at = next((i for i, (a, b) in enumerate(zip(has, computed, strict=False)) if a != b), min(len(has), len(computed)))
+            here = slice(max(at - _AROUND, 0), at + _AROUND)
+            found.append(f"{name}:{number}: has {has[here].strip()!r}, recomputed {computed[here].strip()!r}")
+    return found
