@@ -12,11 +12,13 @@ $(VENV)/.installed: pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	touch $@
 
-# A small net is trained and measured; a record and three statement files are the result.
+# A small net is trained and measured: a record, and its statement in every format.
 demo: $(VENV)/.installed
 	rm -rf $(DEMO)
 	$(BIN)/carbonreport run --out $(DEMO) --name demo --zone DE --pue desktop -- $(BIN)/python examples/train.py
-	$(BIN)/carbonreport statement $(DEMO)/*.jsonl --bib $(DEMO)/energy.bib -o $(DEMO)/energy.tex -o $(DEMO)/energy.md -o $(DEMO)/energy.json
+	$(BIN)/carbonreport statement $(DEMO)/*.jsonl --bib $(DEMO)/energy.bib $(foreach suffix,tex md html pdf json,-o $(DEMO)/energy.$(suffix))
+	$(BIN)/carbonreport statement $(DEMO)/*.jsonl --style modelcard -o $(DEMO)/energy.yaml
+	$(BIN)/carbonreport verify $(DEMO)/energy.tex $(DEMO)/*.jsonl
 	@ls -l $(DEMO)
 
 test: $(VENV)/.installed
