@@ -177,3 +177,75 @@ def test_one_record_gives_right_figures_for_other_zones_and_seasons(desk):
     assert grams["SE", "winter"] < 60 < 250 < grams["DE", "summer"] < grams["DE", "winter"] < 500 < grams["IN", "winter"] < 900
     assert grams["SE", "winter"] == grams["SE", "summer"]  # only a yearly level of the whole country is known, and the note says so
     assert "annual-level" in {note["slug"] for note in desk.show(winter, "--zone", "SE", "--pue", 1.0)["notes"]}
+
+
+def test_strubell_bert_is_within_half_a_percent_of_the_paper(desk):
+    record = desk.estimate(watts=12_041.51, hours=79)
+
+    shown = desk.show(record, "--pue", 1.58, "--grid", desk.grid(0.954 * GRAMS_PER_POUND))
+
+    assert kwh(shown) == approx(1503.02, abs=0.01)
+    assert kwh(shown) == approx(1507, rel=0.005)
+    assert shown["grams"]["value"] / GRAMS_PER_POUND == approx(1438, rel=0.005)
+
+
+def test_patterson_gpt_3(desk):
+    record = desk.estimate(watts=330, hours=14.8 * 24, count=10_000, gpu="V100 system")
+
+    shown = desk.show(record, "--pue", 1.10, "--grid", desk.grid(429))
+
+    assert kwh(shown) / 1000 == approx(1289.4, abs=0.1)
+    assert kwh(shown) / 1000 == approx(1287, rel=0.003)
+    assert shown["grams"]["value"] / 1e6 == approx(552.1, rel=0.003)
+
+
+def test_patterson_switch_gross_and_net(desk):
+    record = desk.estimate(watts=245, hours=27 * 24, count=1024, gpu="TPU v3")
+
+    gross, net = (desk.show(record, "--pue", 1.10, "--grid", desk.grid(g))["grams"]["value"] / 1e6 for g in (403, 330))
+
+    assert (gross, net) == (approx(72.07, abs=0.01), approx(59.01, abs=0.01))
+    assert (gross, net) == (approx(72.2, rel=0.003), approx(59.1, rel=0.003))
+
+
+def test_bloom_idle_and_its_sum_of_rounded_parts(desk):
+    idle = save(make_record({"idle": 256_646.0}, 1000, name="idle", method="reported"), desk.folder / "idle.jsonl")
+
+    tonnes = desk.show(idle, "--pue", 1.0, "--grid", desk.grid(57))["grams"]["value"] / 1e6
+
+    assert tonnes == approx(14.63, abs=0.005)
+    assert round(24.7 + round(tonnes, 1) + 11.2, 1) == 50.5  # of rounded parts; 50.52 of unrounded ones
+
+
+def test_a_codecarbon_row_adds_up(desk):
+    parts = {"gpu": 0.002090706, "cpu": 0.000170182, "ram": 0.001685474}  # kWh
+    kinds = {"cpu": "cpu", "ram": "dram"}
+    record = save(
+        make_record({name: 1000 * energy for name, energy in parts.items()}, 1, kinds=kinds, method="reported"), desk.folder / "row.jsonl"
+    )
+
+    shown = desk.show(record, "--pue", 1.0, "--grid", desk.grid(138.750))
+
+    assert kwh(shown) == approx(0.003946362, abs=1e-9)
+    assert shown["grams"]["value"] == approx(0.003946362 * 138.75)
+    assert sum(device["share"] for device in shown["devices"]) == approx(1)
+
+
+def test_google_prompt_boundary(desk):
+    shares = {"accelerators": 0.58, "host": 0.25, "idle": 0.10, "overhead": 0.08}  # they are rounded: their sum is 1.01
+    record = save(
+        make_record(
+            {name: 0.24 * share for name, share in shares.items()},
+            1,
+            kinds={"host": "cpu", "idle": "other", "overhead": "other"},
+            method="reported",
+        ),
+        desk.folder / "prompt.jsonl",
+    )
+    narrow = save(make_record({"accelerators": 0.10}, 1, name="narrow", method="reported"), desk.folder / "narrow.jsonl")
+
+    shown = desk.show(record, "--pue", 1.0, "--grid", desk.grid(94))
+    watt_hours = {device["name"]: device["it_joules"] / 3600 for device in shown["devices"]}
+
+    assert watt_hours == approx({"accelerators": 0.14, "host": 0.06, "idle": 0.024, "overhead": 0.019}, abs=0.01)
+    assert kwh(desk.show(narrow, "--pue", 1.0, "--grid", desk.grid(94))) * 1000 == approx(0.10, abs=1e-9)

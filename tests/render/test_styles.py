@@ -162,6 +162,22 @@ def test_a_style_says_something_everywhere_and_leaves_nothing_to_fill_in(charged
 
 
 @every_case
+@pytest.mark.parametrize("style", [*NORMS, "plain"])
+def test_every_style_is_a_page_too_that_says_the_same_and_runs_nothing(charged, case, style):
+    page = text_of(charged, case, "html", style)
+    body = re.sub(r"<svg.*?</svg>|<style.*?</style>|<head.*?</head>", "", page, flags=re.DOTALL)
+    text = re.sub(r"<[^>]+>", " ", body)
+
+    assert "written by carbonreport" in page.splitlines()[1]
+    assert "<script" not in page
+    assert not re.search(r"\b(None|TODO|nan|inf)\b", text)
+    assert "()" not in text
+    assert not re.search(r"<(td|li)[^>]*>\s*</li>|<p>\s*</p>", body)
+    in_markdown = set(re.findall(r"\d[\d,.]*\d", text_of(charged, case, "md", style).split("\n", 1)[1]))
+    assert in_markdown <= set(re.findall(r"\d[\d,.]*\d", text))
+
+
+@every_case
 @pytest.mark.parametrize("style", NORMS)
 def test_markdown_and_latex_say_the_same(charged, case, style):
     if case == "hostile":
@@ -261,7 +277,7 @@ def test_yaml_of_ours_is_replaced_and_that_of_others_is_not(charged, tmp_path):
 def test_a_style_without_a_suffix_says_which_it_has(charged, tmp_path):
     result, _ = charge(charged, "one")
 
-    with pytest.raises(OutputError, match=r"style 'neurips' has no \.yaml: it has \.md, \.tex"):
+    with pytest.raises(OutputError, match=r"style 'neurips' has no \.yaml: it has \.html, \.md, \.tex"):
         write_statement(result, [tmp_path / "e.yaml"], style="neurips", bib=None, force=False)
 
 
