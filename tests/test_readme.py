@@ -13,6 +13,9 @@ import pytest
 from carbonreport.site import read_site
 from carbonreport.store.writer import save
 from carbonreport.testing import make_record
+from carbonreport.workflows.charge import charge_records, load_records
+from carbonreport.workflows.place import PlaceOptions
+from carbonreport.workflows.statement import statement_of
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -46,6 +49,16 @@ def test_the_python_blocks_run_as_they_stand(tmp_path):
 
         assert done.returncode == 0, done.stderr
     assert (tmp_path / "energy.tex").exists()
+
+
+def test_the_statement_shown_is_what_its_record_gives_today():
+    quoted = re.search(r"\n((?:> .*\n)+)", README)
+    assert quoted is not None
+    shown = " ".join(line.removeprefix("> ") for line in quoted.group(1).splitlines())
+    charged = charge_records(load_records([ROOT / "examples" / "records" / "h200.jsonl"]), PlaceOptions(), {})
+    words = " ".join(sentence.text for sentence in statement_of(charged).paragraph)
+
+    assert f"**Energy and carbon.** {words}".replace("\u00a0", " ") == shown
 
 
 def test_the_site_file_is_read_as_it_stands(tmp_path):
