@@ -9,7 +9,7 @@ TOOL = Work(
         ("title", "carbonreport: energy and carbon of machine learning"),
         ("author", "{The carbonreport authors}"),
         ("year", "2026"),
-        ("note", "Software"),
+        ("note", "Software; docs/method.md says how each number is made"),
     ),
 )
 _DATA = {
