@@ -7,7 +7,7 @@ import pytest
 from carbonreport.errors import SiteError
 from carbonreport.model.quantity import Quantity
 from carbonreport.model.statement import Facts, Statement
-from carbonreport.render.facts import mwh_in_words
+from carbonreport.render.forms import mwh_in_words
 from carbonreport.site import read_site
 from carbonreport.testing import make_record
 from carbonreport.units import JOULES_PER_KWH
