@@ -159,10 +159,10 @@ def facts_of(table: Mapping[str, Any], prefix: str = "") -> Facts:
             hint = f"nearest: {near[0]}" if near else f"there are {', '.join(known)}"
             raise ValueError(f"{prefix}{key}: unknown fact; {hint}")
         try:
-            msgspec.convert({key: value}, Facts)
+            msgspec.convert({key: value}, Facts, strict=False)  # "1.3e9" is a number too
         except ValueError as error:
             raise ValueError(f"{prefix}{key}: {error}") from error
-    return msgspec.convert(dict(table), Facts)
+    return msgspec.convert(dict(table), Facts, strict=False)
 
 
 def _pue(given: _Pue | float | str | None, path: Path) -> PueProfile | None:

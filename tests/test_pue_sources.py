@@ -85,3 +85,11 @@ def test_a_series_stands_beside_the_site_file(tmp_path):
 def test_a_table_without_any_value_is_refused_with_the_file(tmp_path):
     with pytest.raises(SiteError, match=r"site\.toml: place\.pue needs value"):
         read_site(written(tmp_path, "site.toml", '[place]\npue = { source = "x" }\n'))
+
+
+def test_numbers_among_the_facts_may_stand_in_quotes(tmp_path):
+    text = '[facts]\nparameters = "1.3e9"\nruns = 19\nproject_gpu_hours = 280\nfunctional_unit = "1,000 requests"\nuses_per_year = 1e6\n'
+
+    facts = read_site(written(tmp_path, "site.toml", text)).facts
+
+    assert (facts.parameters, facts.runs, facts.project_gpu_hours, facts.functional_unit) == (1.3e9, 19, 280, "1,000 requests")

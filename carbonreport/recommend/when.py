@@ -57,7 +57,8 @@ def month(run: RunRecord, profile: SeasonalProfile, pue: PueProfile, time_zone: 
     best = int(np.argmin(ratios)) + 1
     saving = 1 - ratios[best - 1] / ratios[moment.month - 1]
     if saving < LEAST_SAVING:
-        because = f"the facility's PUE by month lowers it by {saving * 100:.0f} % at best"
+        lowers = f"the facility's PUE by month lowers it by {saving * 100:.0f} % at best"
+        because = "its own month has the facility's lowest PUE" if saving < 0.005 else lowers
         return Recommendation("none", "month", profile.zone, moment.month, best, saving, saving, saving, 1.0, because)
     because = (
         f"the facility's PUE is {ratios[best - 1]:.2f} then, against {ratios[moment.month - 1]:.2f}; this is energy, whatever the grid does"
