@@ -47,7 +47,7 @@ def test_every_plug_in_has_create_and_says_why_it_is_not_available(kind):
 
 
 def test_an_unknown_plug_in_names_those_that_exist():
-    with pytest.raises(CarbonreportError, match="unknown meter 'geiger': there are hostmodel, nvml, rapl, replay"):
+    with pytest.raises(CarbonreportError, match="unknown meter 'geiger': there are amd, hostmodel, nvml, perf, rapl, replay"):
         plugins.load("meter", "geiger")
 
 

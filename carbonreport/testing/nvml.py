@@ -1,19 +1,57 @@
 """An NVML that runs on a fake clock: power by formula, a ticking counter, a sample buffer, and faults on demand."""
 
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Protocol
 
-from carbonreport.testing.clock import NANOSECONDS_PER_SECOND, FakeClock
+from carbonreport.measure.clock import Clock
+from carbonreport.testing.clock import NANOSECONDS_PER_SECOND
 
 SAMPLES_KEPT = 119
 SAMPLE_NS = 20_000_000
 TICK_NS = 100_000_000
 STEPS_PER_TICK = 20
 UNSIGNED_INT = 1
+RESPONSE_STEPS = 200
+RESPONSE_REACH = 8.0  # time constants; what is older weighs 0.03 %
+
+
+class StampClock(Clock, Protocol):
+    """A clock that remembers how the wall's was set, as FakeClock does."""
+
+    def wall_ns_at(self, boot_ns: int) -> int:
+        """What the wall clock showed at an earlier reading of `boot_ns`. [ns]"""
+
+
+@dataclass(frozen=True, slots=True)
+class LowPass:
+    """A power sensor that follows power as a first-order low pass, some time later.
+
+    Attributes:
+        time_constant_s: Time after which 63 % of a step are seen. [s]
+        delay_s: Time before any of it is seen. [s]
+    """
+
+    time_constant_s: float
+    delay_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not (self.time_constant_s > 0 and self.delay_s >= 0):
+            raise ValueError(
+                f"a time constant of {self.time_constant_s} s and a delay of {self.delay_s} s: the first must be above 0, the second not below"
+            )
+
+    def watts_at(self, watts: Callable[[float], float], at_s: float) -> float:
+        """What the sensor shows at a time, from power as a function of time. [W]"""
+        step = RESPONSE_REACH / RESPONSE_STEPS
+        weights = [math.exp(-i * step) for i in range(RESPONSE_STEPS)]
+        newest_s = at_s - self.delay_s - 0.5 * step * self.time_constant_s
+        seen = (weight * watts(newest_s - i * step * self.time_constant_s) for i, weight in enumerate(weights))
+        return sum(seen) / sum(weights)
 
 
 @dataclass(slots=True, eq=False)
@@ -31,6 +69,7 @@ class FakeBoard:
         migs: UUIDs of MIG instances.
         lost_from_call: Number of the call at which the board falls off the bus, counted from 1.
         frozen_from_s: Moment at which the sample buffer stops.
+        sensor: How buffered samples and instant power follow power; None: they are power itself at that moment.
     """
 
     uuid: str
@@ -43,6 +82,7 @@ class FakeBoard:
     migs: tuple[str, ...] = ()
     lost_from_call: int | None = None
     frozen_from_s: float = float("inf")
+    sensor: LowPass | None = None
     calls: int = 0
     _tick_joules: list[float] = field(default_factory=lambda: [0.0])
     _zero_joules: float = 0.0
@@ -54,6 +94,10 @@ class FakeBoard:
     def reset(self) -> None:
         """Start the counter again, as a driver reload does."""
         self._zero_joules = self._tick_joules[-1]
+
+    def sensed_watts(self, at_s: float) -> float:
+        """What the power sensor shows. [W]"""
+        return self.watts(at_s) if self.sensor is None else self.sensor.watts_at(self.watts, at_s)
 
     def counter_joules(self, elapsed_ns: int) -> float:
         """What the counter shows: the energy up to the last tick. [J]"""
@@ -77,7 +121,7 @@ class FakeNvml:
 
     def __init__(
         self,
-        clock: FakeClock,
+        clock: StampClock,
         boards: Sequence[FakeBoard] = (),
         failures: Mapping[str, str] | None = None,
         *,
@@ -154,7 +198,7 @@ class FakeNvml:
     def nvmlDeviceGetFieldValues(self, handle: FakeBoard, fields: Sequence[int]) -> list[SimpleNamespace]:
         board = self._asked("nvmlDeviceGetFieldValues", handle)
         tick_s = self._elapsed_ns() // TICK_NS * TICK_NS / NANOSECONDS_PER_SECOND
-        value = SimpleNamespace(uiVal=_thousandths(board.watts(tick_s)))
+        value = SimpleNamespace(uiVal=_thousandths(board.sensed_watts(tick_s)))
         code = self._errors.NVML_ERROR_NOT_SUPPORTED if "instant" in board.missing else 0
         return [SimpleNamespace(fieldId=one, nvmlReturn=code, valueType=UNSIGNED_INT, value=value) for one in fields]
 
@@ -162,15 +206,13 @@ class FakeNvml:
         board = self._asked("nvmlDeviceGetSamples", handle)
         newest = int(min(self._elapsed_ns(), board.frozen_from_s * NANOSECONDS_PER_SECOND)) // SAMPLE_NS
         slots = range(newest - SAMPLES_KEPT + 1, newest + 1)
-        samples = [sample for slot in slots if (sample := self._sample(board, slot)).timeStamp > since_us]
-        if not samples:
+        news = [(stamp_us, slot) for slot in slots if (stamp_us := self._stamp_us(slot)) > since_us]
+        if not news:
             raise self._errors.NVMLError_NotFound
-        return UNSIGNED_INT, samples
+        return UNSIGNED_INT, [_sample(stamp_us, board.sensed_watts(slot * SAMPLE_NS / NANOSECONDS_PER_SECOND)) for stamp_us, slot in news]
 
-    def _sample(self, board: FakeBoard, slot: int) -> SimpleNamespace:
-        stamp_us = self._clock.wall_ns_at(self._began_ns + slot * SAMPLE_NS) // 1000
-        watts = board.watts(slot * SAMPLE_NS / NANOSECONDS_PER_SECOND)
-        return SimpleNamespace(timeStamp=stamp_us, sampleValue=SimpleNamespace(uiVal=_thousandths(watts)))
+    def _stamp_us(self, slot: int) -> int:
+        return self._clock.wall_ns_at(self._began_ns + slot * SAMPLE_NS) // 1000
 
     def _asked(self, function: str, board: FakeBoard) -> FakeBoard:
         self._called(function)
@@ -191,6 +233,10 @@ class FakeNvml:
 
     def _text(self, text: str) -> str | bytes:
         return text.encode() if self._returns_bytes else text
+
+
+def _sample(stamp_us: int, watts: float) -> SimpleNamespace:
+    return SimpleNamespace(timeStamp=stamp_us, sampleValue=SimpleNamespace(uiVal=_thousandths(watts)))
 
 
 def _thousandths(value: float) -> int:
