@@ -4,7 +4,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from carbonreport.model.footprint import Footprint
+from carbonreport.model.footprint import Footprint, SpanEnergy
 from carbonreport.model.quantity import Quantity
 from carbonreport.render.digits import duration, percent, scaled, shown
 from carbonreport.render.setting import is_unread
@@ -61,16 +61,17 @@ def _devices(footprint: Footprint) -> Table:
 
 
 def _spans(footprint: Footprint) -> Table:
-    table = _table("span", "count", "time", "energy", "emissions", "per item")
+    table = _table("span", "count", "time", "energy", "90 %", "emissions", "per item")
     for span in footprint.spans:
-        per_item = span.joules_per_item
-        cells = [
-            f"{span.count:,}",
-            duration(span.seconds),
-            scaled(span.it_joules, "J"),
-            scaled(span.grams, "gCO2e"),
-            "" if per_item is None else scaled(per_item, "J"),
-        ]
-        table.add_row(Text("  " * span.path.count("/") + shortened(span.path.rpartition("/")[2])), *cells)
-    table.add_row("outside spans", "", "", scaled(footprint.rest_joules, "J"), scaled(footprint.rest_grams, "gCO2e"), "")
+        table.add_row(Text("  " * span.path.count("/") + shortened(span.path.rpartition("/")[2])), *_span_cells(span))
+    table.add_row("outside spans", "", "", scaled(footprint.rest_joules, "J"), "", scaled(footprint.rest_grams, "gCO2e"), "")
     return table
+
+
+def _span_cells(span: SpanEnergy) -> list[str]:
+    begin = [f"{span.count:,}", duration(span.seconds)]
+    if span.it_joules is None or span.grams is None or span.it_joules_low is None or span.it_joules_high is None:
+        return [*begin, "told with", shortened((span.told_with or "outside spans").rpartition("/")[2]), "", ""]
+    interval = f"{scaled(span.it_joules_low, 'J')} to {scaled(span.it_joules_high, 'J')}"
+    per_item = "" if span.joules_per_item is None else scaled(span.joules_per_item, "J")
+    return [*begin, scaled(span.it_joules, "J"), interval, scaled(span.grams, "gCO2e"), per_item]

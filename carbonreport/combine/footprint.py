@@ -9,7 +9,7 @@ from carbonreport.combine.charge import charge
 from carbonreport.combine.embodied import embodied_emissions
 from carbonreport.combine.intervals import EXACT, Factors, Part, device_factors, grid_sd, independent_sum, log_normal, product
 from carbonreport.combine.nested import counted_runs
-from carbonreport.combine.spans import span_energies
+from carbonreport.combine.spans import span_table
 from carbonreport.errors import FamilyMix
 from carbonreport.model.embodied import Contract, EmbodiedSource
 from carbonreport.model.footprint import ChargedRun, DeviceEnergy, Footprint, GridUse, Hours
@@ -61,7 +61,7 @@ def total(charged: Sequence[ChargedRun], *, embodied: Sequence[EmbodiedSource] =
         raise FamilyMix(str(families[0]), str(families[1]))
     counted, inner, notes = counted_runs(charged)
     sums = _Sums(counted)
-    spans, rest_joules, rest_grams = span_energies(counted, inner, sums.it_joules, sums.grams)
+    table = span_table(counted, inner, sums.it_joules, sums.grams, sums.it_factors)
     made, embodied_notes = embodied_emissions([c.run for c in counted], embodied)
     market, market_notes = sums.market(contract)
     return Footprint(
@@ -75,15 +75,17 @@ def total(charged: Sequence[ChargedRun], *, embodied: Sequence[EmbodiedSource] =
         pue=sums.pue_quantity(),
         kinds=sums.kinds(),
         devices=sums.devices(),
-        spans=spans,
-        rest_joules=rest_joules,
-        rest_grams=rest_grams,
+        spans=table.spans,
+        rest_joules=table.rest_joules,
+        rest_grams=table.rest_grams,
         hours=sums.hours(),
         grids=sums.grids(),
         covered=_covered([c.run for c in counted]),
         run_seconds=sum(c.run.duration_s for c in counted),
         gpu_seconds=sum(c.run.duration_s * sum(d.count for d in c.run.devices if d.kind == "gpu") for c in counted),
-        notes=_unique([*(n for c in charged for n in c.notes), *notes, *embodied_notes, *market_notes, *_length_notes(counted)]),
+        notes=_unique(
+            [*(n for c in charged for n in c.notes), *notes, *embodied_notes, *market_notes, *_length_notes(counted), *table.notes]
+        ),
         log_widths=sums.log_widths(),
         origins=sums.origin_shares(),
     )

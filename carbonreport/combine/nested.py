@@ -1,7 +1,8 @@
-"""Runs inside runs: `carbonreport run` around a script that traces itself measures the same watts twice."""
+"""Runs inside runs: `carbonreport run` around a script that traces itself measures the same watts twice. So may ranks of one job."""
 
 from collections.abc import Sequence
 
+from carbonreport.combine.overlap import each_second_once
 from carbonreport.model.footprint import ChargedRun
 from carbonreport.model.notes import Note
 
@@ -20,7 +21,8 @@ def counted_runs(charged: Sequence[ChargedRun]) -> tuple[list[ChargedRun], list[
         for c in charged
         if by_id[c.run.id] is not c
     ]
-    return [c for c in by_id.values() if c not in inner], inner, notes
+    counted, twice = each_second_once([c for c in by_id.values() if c not in inner])
+    return counted, inner, notes + twice
 
 
 def _is_inside(c: ChargedRun, by_id: dict[str, ChargedRun]) -> bool:

@@ -1,13 +1,21 @@
 """Energy and emissions by span path: nested spans inside their parents, and the rest."""
 
+import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from carbonreport.combine.intervals import Factors
+from carbonreport.combine.span_power import SpanPower, roots, span_power
+from carbonreport.model.attribution import Told
 from carbonreport.model.footprint import ChargedRun, SpanEnergy
+from carbonreport.model.notes import Note
+from carbonreport.model.sums import REST
 from carbonreport.units import JOULES_PER_KWH, QUARTER_HOUR_S
+
+_SD_OF_90_PERCENT = 1.645
 
 
 @dataclass(slots=True)
@@ -19,29 +27,59 @@ class _Sums:
     grams: float = 0.0
 
 
-def span_energies(
-    counted: Sequence[ChargedRun], inner: Sequence[ChargedRun], it_joules: float, grams: float
-) -> tuple[tuple[SpanEnergy, ...], float, float]:
-    """Spans by path, then the joules and the grams outside all of them: spans at the top level and the rest make the total.
+@dataclass(frozen=True, slots=True)
+class SpanTable:
+    """Spans by path, and what lies outside all of them.
+
+    Attributes:
+        spans: One a path.
+        rest_joules: Energy outside spans. [J]
+        rest_grams: Its emissions. [gCO2e]
+        notes: What a reader must know.
+    """
+
+    spans: tuple[SpanEnergy, ...]
+    rest_joules: float
+    rest_grams: float
+    notes: tuple[Note, ...]
+
+
+def span_table(
+    counted: Sequence[ChargedRun], inner: Sequence[ChargedRun], it_joules: float, grams: float, it_factors: Factors
+) -> SpanTable:
+    """Spans and the rest: at the top level they make the total.
 
     A run inside another one lends its spans only where the outer one has none.
+
+    Args:
+        counted: Runs that count.
+        inner: Runs inside one of those.
+        it_joules: Energy of all runs that count. [J]
+        grams: Their emissions. [gCO2e]
+        it_factors: Interval of that energy.
     """
     own: dict[str, _Sums] = defaultdict(_Sums)
     with_spans = {c.run.id for c in counted if c.run.spans}
+    powers: list[SpanPower] = []
     for c in (*counted, *(c for c in inner if c.run.parent not in with_spans)):
-        _add(own, c)
-    whole = _with_parents(own)
-    top_joules = sum(s.joules for s in own.values())
-    top_grams = sum(s.grams for s in own.values())
-    return tuple(whole), it_joules - top_joules, grams - top_grams
+        if c.run.spans:
+            power = span_power(c.run, c.devices)
+            powers.append(power)
+            _add(own, c, power)
+    told: dict[str, Told] = {path: t for power in powers for path, t in power.told.items() if path in own}
+    ends = {path: end for path, end in roots(told).items() if end in own or end == REST}
+    spans = _Rows(own, powers, told, ends, it_factors).rows()
+    inside = [s for path, s in own.items() if ends.get(path) != REST]
+    notes = tuple(dict.fromkeys(note for power in powers for note in power.notes))
+    return SpanTable(tuple(spans), it_joules - sum(s.joules for s in inside), grams - sum(s.grams for s in inside), notes)
 
 
-def _add(sums: dict[str, _Sums], c: ChargedRun) -> None:
+def _add(sums: dict[str, _Sums], c: ChargedRun, power: SpanPower) -> None:
     """Each span's energy at the mean PUE and intensity of its own quarter hour, weighted by the run's energy."""
     per_joule = _grams_per_joule_by_quarter(c)
     counted = {device.id for device in c.devices}
     for span in c.run.spans:
-        joules = sum(joules for device, joules in span.joules.items() if device in counted)
+        joules = sum(j * power.factors.get((device, span.path), 1.0) for device, j in span.joules.items() if device in counted)
         entry = sums[span.path]
         entry.count += span.count
         entry.seconds += span.seconds
@@ -62,18 +100,66 @@ def _grams_per_joule_by_quarter(c: ChargedRun) -> dict[float, float]:
     return dict(zip(quarters.tolist(), (grams / energy).tolist(), strict=True))
 
 
-def _with_parents(own: dict[str, _Sums]) -> list[SpanEnergy]:
-    """Every path with what lies below it; a parent without spans of its own has no count."""
-    rows = []
-    for path in sorted({ancestor for p in own for ancestor in _ancestors(p)}):
-        below = [s for p, s in own.items() if p == path or p.startswith(path + "/")]
-        mine = own.get(path, _Sums())
-        rows.append(
-            SpanEnergy(
-                path, mine.count, sum(s.seconds for s in below), mine.items, sum(s.joules for s in below), sum(s.grams for s in below)
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    own: Mapping[str, _Sums]
+    powers: Sequence[SpanPower]
+    told: Mapping[str, Told]
+    ends: Mapping[str, str]
+    it_factors: Factors
+
+    def rows(self) -> list[SpanEnergy]:
+        """Every path with what lies below it; a parent without spans of its own has no count."""
+        return [self._row(path) for path in sorted({ancestor for p in self.own for ancestor in _ancestors(p)})]
+
+    def _row(self, path: str) -> SpanEnergy:
+        """A path with all whose energy is told by it or below it, so that no energy is told twice."""
+        counted = {p for p in self.own if _is_below(self.ends.get(p, p), path)}
+        own = {p for p in counted if self.ends.get(p, p) == path}
+        mine = self.own.get(path, _Sums())
+        if path in self.ends and not counted:
+            return SpanEnergy(
+                path,
+                mine.count,
+                mine.seconds,
+                mine.items,
+                None,
+                None,
+                None,
+                None,
+                mine.seconds,
+                None,
+                self.ends[path],
+                self.told[path].because,
             )
+        joules, grams, seconds = (sum(getattr(self.own[p], name) for p in counted) for name in ("joules", "grams", "seconds"))
+        low, high = self._interval(joules, counted)
+        return SpanEnergy(
+            path=path,
+            count=mine.count,
+            seconds=seconds,
+            items=mine.items,
+            it_joules=joules,
+            it_joules_low=low,
+            it_joules_high=high,
+            grams=grams,
+            own_seconds=sum(self.own[p].seconds for p in own),
+            own_it_joules=None if path in self.ends else sum(self.own[p].joules for p in own),
+            includes=tuple(sorted(p for p in counted if not _is_below(p, path))),
         )
-    return rows
+
+    def _interval(self, joules: float, paths: set[str]) -> tuple[float, float]:
+        """The runs' own interval and what the spans' attribution adds. [J]"""
+        if joules <= 0:
+            return joules, joules
+        sd = sum(power.variance(paths) for power in self.powers) ** 0.5 / joules
+        spread = _SD_OF_90_PERCENT * sd
+        low, high = math.hypot(math.log(self.it_factors.low), spread), math.hypot(math.log(self.it_factors.high), spread)
+        return joules * math.exp(-low), joules * math.exp(high)
+
+
+def _is_below(path: str, ancestor: str) -> bool:
+    return path == ancestor or path.startswith(ancestor + "/")
 
 
 def _ancestors(path: str) -> list[str]:

@@ -4,7 +4,7 @@ from bisect import bisect_right
 from collections import deque
 
 REACH_S = 0.2  # how far past its ends a curve is continued to meet a reading of the counter
-COUNTER_PERIOD_S = 13.7  # one read costs 3 ms; no multiple of the counter's tick, which would hide the tick's phase
+COUNTER_PERIOD_S = 13.73  # one read costs 3 ms; no multiple of the counter's tick of 0.1 s, which would hide an error of its phase
 COMPARED_ENOUGH_S = 30.0
 
 Points = list[tuple[float, float]]

@@ -7,6 +7,7 @@ from typing import Protocol
 from carbonreport.measure.clock import RunClock
 from carbonreport.model.notes import Note
 from carbonreport.model.run import Device
+from carbonreport.model.sensor import Sensor
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,23 @@ class Gap:
 
 
 @dataclass(frozen=True, slots=True)
+class Samples:
+    """Power of one device at single moments, for the energy of short spans.
+
+    Attributes:
+        device: Id of the device.
+        sensor: How the samples follow the power.
+        points: (offset_s, watts) on the sensor's lattice, rising.
+        limited_seconds: Time so far that the device spent at its power limit; None where it does not say. [s]
+    """
+
+    device: str
+    sensor: Sensor
+    points: tuple[tuple[float, float], ...]
+    limited_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Poll:
     """What one poll of a meter brought.
 
@@ -42,12 +60,16 @@ class Poll:
         gains: For anchored devices: counter energy over sample energy so far, for the whole run.
         gaps: Periods without a reading that ended in this poll.
         notes: What the reader of the record must know.
+        samples: New power samples of devices that have them.
+        unseen_joules: Half-width of the 90 % interval of what a device drew while its sensor did not look, for the whole run. [J]
     """
 
     readings: tuple[Reading, ...]
     gains: Mapping[str, float] = field(default_factory=dict)
     gaps: tuple[Gap, ...] = ()
     notes: tuple[Note, ...] = ()
+    samples: tuple[Samples, ...] = ()
+    unseen_joules: Mapping[str, float] = field(default_factory=dict)
 
 
 class Meter(Protocol):

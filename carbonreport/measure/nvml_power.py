@@ -6,11 +6,13 @@ from typing import Any
 from carbonreport.errors import DeviceLost
 from carbonreport.measure.anchor import Points
 from carbonreport.measure.clock import RunClock
-from carbonreport.units import joules_from_millijoules, seconds_from_microseconds, watts_from_milliwatts
+from carbonreport.sensors import ReadingKind
+from carbonreport.units import joules_from_millijoules, seconds_from_microseconds, seconds_from_nanoseconds, watts_from_milliwatts
 
 # Ids as own constants: their names come and go between versions of the binding.
 TOTAL_POWER_SAMPLES = 0
 FIELD_POWER_INSTANT = 186
+FIELD_CAPPED_NS = 74  # time so far that the software power cap held the clocks down
 ARCHITECTURE_AMPERE = 7
 VALUE_MEMBERS = {0: "dVal", 1: "uiVal", 2: "ulVal", 3: "ullVal", 4: "sllVal", 5: "siVal", 6: "usVal"}
 
@@ -21,7 +23,9 @@ BUFFER_PERIOD_S = 1.0  # H200: the buffer holds 119 samples of 20 ms
 BUFFER_REACH_S = 60.0  # stamps older than this are empty slots, not samples
 INSTANT_PERIOD_S = 0.1  # H200: a new value every 100 ms
 AVERAGED_PERIOD_S = 0.5
-COUNTER_AGE_S = 0.05  # the counter ticks every 0.1 s: what is read is half a tick old on average
+TICK_S = 0.1  # the energy counter ticks on a strict lattice; a reading is the value of the last tick
+TICK_SEARCH_S = 0.15
+TICK_SEARCH_CALLS = 100
 
 LOST = ("GpuIsLost", "ResetRequired", "DriverNotLoaded", "Uninitialized", "LibRmVersionMismatch")
 
@@ -34,11 +38,15 @@ class Calls:
     handle: Any
     label: str
 
-    def counter(self, clock: RunClock) -> tuple[float, float] | None:
-        """Energy since the driver was loaded, and when. (offset_s, joules)"""
-        offset_s = clock.offset_s() - COUNTER_AGE_S
+    def counter_joules(self) -> float | None:
+        """Energy since the driver was loaded, as of the counter's last tick. [J]"""
         millijoules = self.ask("nvmlDeviceGetTotalEnergyConsumption")
-        return None if millijoules is None else (offset_s, joules_from_millijoules(millijoules))
+        return None if millijoules is None else joules_from_millijoules(millijoules)
+
+    def capped_seconds(self) -> float | None:
+        """Time so far at the software power limit. [s]"""
+        nanoseconds = self._field(FIELD_CAPPED_NS)
+        return None if nanoseconds is None else seconds_from_nanoseconds(nanoseconds)
 
     def samples(self, since_us: int) -> list[tuple[int, float]]:
         """Buffered samples. (microseconds since 1970, watts)"""
@@ -51,10 +59,13 @@ class Calls:
 
     def instant_watts(self) -> float | None:
         """Power now. [W]"""
-        fields = self.ask("nvmlDeviceGetFieldValues", [FIELD_POWER_INSTANT])
+        return _watts(self._field(FIELD_POWER_INSTANT))
+
+    def _field(self, field: int) -> Any:
+        fields = self.ask("nvmlDeviceGetFieldValues", [field])
         if fields is None or fields[0].nvmlReturn != 0:
             return None
-        return _watts(getattr(fields[0].value, VALUE_MEMBERS[fields[0].valueType]))
+        return getattr(fields[0].value, VALUE_MEMBERS[fields[0].valueType])
 
     def usage_watts(self) -> float | None:
         """Power now or its mean over a second, by `usage_is_instant`. [W]"""
@@ -78,10 +89,45 @@ class Calls:
             raise DeviceLost(f"{self.label} stopped answering ({error})") from error
 
 
+class TickingCounter:
+    """The energy counter with the time of each value: that of its last tick, whose phase is looked for once.
+
+    A reading taken at face value is up to a tenth of a second of power too old: 70 J at 700 W.
+    """
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+        self._tick_s: float | None = None
+        self.age_sd_s = TICK_S / 12**0.5
+
+    def find_tick(self, clock: RunClock) -> None:
+        """Read until the value changes, which takes a tick at most; where it does not change, half a tick is taken for its age."""
+        begin_s, before, calls = clock.offset_s(), self._calls.counter_joules(), 0
+        asked_s = begin_s
+        while before is not None and calls < TICK_SEARCH_CALLS and asked_s - begin_s < TICK_SEARCH_S:
+            previous_s, asked_s = asked_s, clock.offset_s()
+            now, calls = self._calls.counter_joules(), calls + 1
+            if now is not None and now != before:
+                answered_s = clock.offset_s()
+                self._tick_s, self.age_sd_s = (previous_s + answered_s) / 2, (answered_s - previous_s) / 12**0.5
+                return
+
+    def read(self, clock: RunClock) -> tuple[float, float] | None:
+        """When the value was true, and the value. (offset_s, joules)"""
+        asked_s = clock.offset_s()
+        joules = self._calls.counter_joules()
+        if joules is None:
+            return None
+        if self._tick_s is None:
+            return asked_s - TICK_S / 2, joules
+        return asked_s - (asked_s - self._tick_s) % TICK_S, joules
+
+
 class BufferedPower:
     """The driver's own buffer of power samples, with its stamps."""
 
     words = "NVML buffered power samples"
+    kind: ReadingKind = "samples"
     period_s = BUFFER_PERIOD_S
     blur_s = 0.02
     is_averaged = False
@@ -105,6 +151,7 @@ class InstantPower:
     """Momentary power, polled."""
 
     words = f"NVML instant power every {INSTANT_PERIOD_S} s"
+    kind: ReadingKind = "power"
     period_s = INSTANT_PERIOD_S
     blur_s = INSTANT_PERIOD_S
     is_averaged = False
@@ -119,6 +166,8 @@ class InstantPower:
 
 class UsagePower:
     """Power usage, polled: momentary on old boards and GA100, else a mean over a second."""
+
+    kind: ReadingKind = "power"
 
     def __init__(self, calls: Calls, *, is_averaged: bool) -> None:
         self._calls, self.is_averaged = calls, is_averaged

@@ -8,12 +8,15 @@ from dataclasses import dataclass
 from carbonreport.errors import MeterAbsent, MeterDenied, MeterError
 from carbonreport.measure.clock import RunClock
 from carbonreport.measure.curve import Curve
+from carbonreport.measure.edges import EdgeResolver, EdgeSource
 from carbonreport.measure.guard import guarded
+from carbonreport.measure.ledger import SpanLedger
 from carbonreport.measure.meter import Meter, Poll
-from carbonreport.measure.spans import SpanLedger, SpanQueue
+from carbonreport.measure.spans import SpanQueue
 from carbonreport.model.notes import Note
 from carbonreport.model.run import Span
-from carbonreport.store.writer import RecordWriter, device_line, end_line, gap_line, note_line, points_line, span_row, spans_line
+from carbonreport.model.sums import aliasing_words
+from carbonreport.store.writer import RecordWriter, device_line, end_line, gap_line, note_line, points_line, span_row, spans_line, sums_line
 from carbonreport.units import QUARTER_HOUR_S
 
 # A ladder is tried from its first rung; the first meter that opens is used.
@@ -21,6 +24,8 @@ Ladder = Sequence[tuple[str, Callable[[], Meter]]]
 
 _STEP_NOTED_S = 1.0
 _SLEEP_NOTED_S = 1.0
+_FIRST_SUMS_S = 60.0
+HOST_COUNTERS = ("rapl", "perf")
 _MAX_OPEN_POINTS = 48  # of one device in the tail, before they move to the record
 
 
@@ -36,14 +41,27 @@ class Result:
 class Sampler:
     """Polls meters once an interval until it is told to stop; nothing that fails here reaches the program."""
 
-    def __init__(self, clock: RunClock, ladders: Sequence[Ladder], writer: RecordWriter, queue: SpanQueue, interval_s: float) -> None:
+    def __init__(
+        self,
+        clock: RunClock,
+        ladders: Sequence[Ladder],
+        writer: RecordWriter,
+        queue: SpanQueue,
+        interval_s: float,
+        edges: EdgeSource | None = None,
+    ) -> None:
         self._clock, self._ladders, self._writer, self._queue = clock, ladders, writer, queue
         self._interval_s = interval_s
         self._meters: list[tuple[str, Meter]] = []
         self._curves: dict[str, Curve] = {}
         self._gains: dict[str, float] = {}
         self._notes: dict[str, Note] = {}
+        self._unseen: dict[str, float] = {}
+        self._periods: dict[str, float] = {}
         self._ledger = SpanLedger(clock)
+        self._has_gpu_edges = edges is not None
+        self._edges = EdgeResolver(queue, edges)
+        self._sums_due_s = _FIRST_SUMS_S
         self._batch = 0
         self._quarter = self._quarter_now()
         self._stop = threading.Event()
@@ -82,22 +100,27 @@ class Sampler:
     # Meters
 
     def open(self) -> None:
-        """Open the first meter of each ladder that will, and write the first tail."""
+        """Open the first meter of each ladder that will, say what is missing, and write the first tail."""
+        absent = ""
         for ladder in self._ladders:
+            refused: list[tuple[str, MeterError]] = []
             for name, create in ladder:
-                if self._open_one(name, create):
+                if self._open_one(name, create, refused):
                     break
+            for note in _refusals(refused, stands_in=self._meters[-1][0] if len(refused) < len(ladder) and self._meters else None):
+                self._note(note)
+            absent = absent or next((str(error) for name, error in refused if name == "nvml" and isinstance(error, MeterAbsent)), "")
+        if absent and not any(curve.device.kind == "gpu" for curve in self._curves.values()):
+            self._note(Note("no-gpu", absent))
         self._write_tail()
 
-    def _open_one(self, name: str, create: Callable[[], Meter]) -> bool:
+    def _open_one(self, name: str, create: Callable[[], Meter], refused: list[tuple[str, MeterError]]) -> bool:
         def try_open() -> bool:
             try:
                 meter = create()
                 devices = meter.open(self._clock)
             except MeterError as error:
-                slug = _slug_of_refusal(name, error)
-                if slug is not None:
-                    self._note(Note(slug, str(error)))
+                refused.append((name, error))
                 return False
             for device in devices:
                 self._curves[device.id] = Curve(device, self._clock.started_s)
@@ -124,6 +147,10 @@ class Sampler:
             if curve is not None:
                 curve.add(reading.offset_s, reading.joules)
         self._gains.update(poll.gains)
+        self._unseen.update(poll.unseen_joules)
+        self._ledger.add_samples(poll.samples, self._curves)
+        for samples in poll.samples:
+            self._periods[samples.device] = samples.sensor.period_s
         for note in poll.notes:
             self._note(note)
 
@@ -138,15 +165,32 @@ class Sampler:
         """Poll, account for spans, and keep the record."""
         self._look_at_clocks()
         self._poll(is_last=False)
-        self._ledger.advance(self._queue.take(), self._curves, self._clock.offset_s(), is_last=False)
-        self._queue.backlog = self._ledger.backlog
+        self._account(is_last=False)
         quarter = self._quarter_now()
         if quarter != self._quarter and self._ledger.done_s + self._clock.started_s >= quarter * QUARTER_HOUR_S:
             self._quarter = quarter
             self._flush(quarter * QUARTER_HOUR_S)
         elif any(len(curve.open_points()) > _MAX_OPEN_POINTS for curve in self._curves.values()):
             self._flush_points()
+        if self._clock.offset_s() >= self._sums_due_s:
+            self._append_sums()
         self._write_tail()
+
+    def _append_sums(self) -> None:
+        """Keep what short spans need; each line replaces the one before, so they come at doubling times."""
+        self._sums_due_s = 2 * max(self._clock.offset_s(), _FIRST_SUMS_S)
+        for sums in self._ledger.sums():
+            self._writer.append(sums_line(sums))
+
+    def _account(self, *, is_last: bool) -> None:
+        """Take the edges whose time is known and account for the time up to there."""
+        edges, known_ns = self._edges.take(self._clock.clock.boot_ns(), is_last=is_last)
+        until_s = self._end() if is_last else self._clock.offset_of_boot_s(known_ns)
+        self._ledger.advance(edges, self._curves, until_s, is_last=is_last)
+        self._queue.backlog = self._ledger.backlog + self._edges.waiting
+
+    def _end(self) -> float:
+        return self._end_s if self._end_s is not None else self._clock.offset_s()
 
     def _look_at_clocks(self) -> None:
         jump = self._clock.look()
@@ -203,34 +247,49 @@ class Sampler:
             "points": points,
             "spans": spans,
             "gains": self._gains,
+            "unseen": self._unseen,
         }
 
     def finish(self) -> None:
         """Take the last readings and close the record."""
         self._look_at_clocks()
         self._poll(is_last=True)
-        end_s = self._end_s if self._end_s is not None else self._clock.offset_s()
+        end_s = self._end()
         for curve in self._curves.values():
             curve.hold(end_s)
-        self._ledger.advance(self._queue.take(), self._curves, end_s, is_last=True)
+        self._account(is_last=True)
         for curve in self._curves.values():
             curve.break_line()
         self._note_spans()
         self._flush(float("inf"))
+        self._append_sums()
         joules = {device: curve.joules_at(end_s) * self._gains.get(device, 1.0) for device, curve in self._curves.items()}
         self.result = Result(end_s, joules, tuple(self._notes.values()))
-        self._writer.append(end_line(end_s, self._gains))
+        self._writer.append(end_line(end_s, self._gains, self._unseen))
         self._writer.close(is_clean=True)
 
     def _note_spans(self) -> None:
-        if self._ledger.has_spans and any(curve.device.kind == "gpu" for curve in self._curves.values()):
+        has_gpu = any(curve.device.kind == "gpu" for curve in self._curves.values())
+        if self._ledger.has_spans and has_gpu and not self._has_gpu_edges:
             self._note(
                 Note("host-edges", "spans were stamped on the host; GPU work that was launched in one span may have run in the next")
             )
+        if self._edges.given_up:
+            self._note(Note("host-edges", f"the GPU did not reach {self._edges.given_up} edges of spans; their host's stamps were taken"))
         if self._queue.dropped:
             self._note(Note("spans-dropped", f"{self._queue.dropped} spans came faster than they could be kept"))
+        if self._ledger.unusable_items:
+            self._note(
+                Note("items-dropped", f"{self._ledger.unusable_items} spans said items that are no number of 0 or more; they were left out")
+            )
         if self._ledger.folded:
             self._note(Note("spans-folded", f"{len(self._ledger.folded)} span paths beyond the first 64 were added to their parents"))
+        for period_s in sorted(set(self._periods.values())):
+            for path, rhythm in self._ledger.rhythms.items():
+                words = aliasing_words(path, rhythm, period_s)
+                if words:
+                    self._note(Note("sensor-aliasing", words))
+                    break
 
     def _note(self, note: Note) -> None:
         """Keep the first note of each slug and subject; a sampler that fails every second says so once."""
@@ -242,10 +301,17 @@ class Sampler:
             self._writer.append(note_line(note))
 
 
-def _slug_of_refusal(meter: str, error: MeterError) -> str | None:
-    """What a refusal means to the reader of the record; nothing where there simply is no such device but a GPU."""
-    if isinstance(error, MeterAbsent):
-        return "no-gpu" if meter == "nvml" else None
-    if isinstance(error, MeterDenied):
-        return "host-unreadable" if meter == "rapl" else "tracer-degraded"
-    return "tracer-degraded"
+def _refusals(refused: Sequence[tuple[str, MeterError]], stands_in: str | None) -> list[Note]:
+    """What the refusals of one ladder mean to the reader of the record.
+
+    A machine without such a device is no fault; a counter that may not be read is worth a word unless another counter stands in.
+    """
+    notes = []
+    for name, error in refused:
+        if isinstance(error, MeterAbsent):
+            continue
+        is_host = name in HOST_COUNTERS
+        if is_host and stands_in in HOST_COUNTERS:
+            continue
+        notes.append(Note("host-unreadable" if is_host and isinstance(error, MeterDenied) else "tracer-degraded", str(error)))
+    return notes

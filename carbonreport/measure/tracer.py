@@ -7,14 +7,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 
+from carbonreport.errors import OutputError
+from carbonreport.measure.claim import Claim, claim
 from carbonreport.measure.clock import Clock, RunClock, SystemClock
+from carbonreport.measure.edges import EdgeSource
+from carbonreport.measure.ranks import RUN_VARIABLE, Rank
 from carbonreport.measure.sampler import Ladder, Result, Sampler
 from carbonreport.measure.spans import Occurrence, SpanQueue
 from carbonreport.model.run import Place, RunKind, RunRecord
 from carbonreport.store.writer import RecordWriter, header, new_record_path
 
 _STOP_TIMEOUT_S = 10.0
-RUN_VARIABLE = "CARBONREPORT_RUN"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +34,11 @@ class RunPlan:
         interval_s: How often to poll. [s]
         environment: Versions and hardware in words.
         load: Reads a finished record.
+        edges: Marks spans in the GPU's work; None where the host's stamps are their edges.
         clock: The clocks; a test brings its own.
         new_id: Makes a random run id.
+        rank: Which process of a distributed job this is, or None.
+        locks: Folder in which the ranks of a host agree on who measures it.
     """
 
     name: str
@@ -44,8 +50,11 @@ class RunPlan:
     interval_s: float
     environment: Mapping[str, str]
     load: Callable[[Path], RunRecord]
+    edges: EdgeSource | None = None
     clock: Clock = field(default_factory=SystemClock)
     new_id: Callable[[], str] = lambda: os.urandom(8).hex()
+    rank: Rank | None = None
+    locks: Path | None = None
 
 
 class Run:
@@ -53,33 +62,57 @@ class Run:
 
     def __init__(self, plan: RunPlan) -> None:
         self._plan = plan
-        self._queue = SpanQueue(plan.clock.boot_ns)
+        self._queue = SpanQueue(plan.clock.boot_ns, None if plan.edges is None else plan.edges.mark)
         self._sampler: Sampler | None = None
         self._pid = 0
         self._parent: str | None = None
+        self._claim: Claim | None = None
         self.id = plan.new_id()
         self.path: Path | None = None
 
     def start(self) -> "Run":
         """Begin. The record exists on return; the meters open in the background.
 
+        A rank of a job whose devices another rank measures writes no record: its `path` stays None.
+
         Raises:
             OutputError: The folder cannot be written.
             RuntimeError: The run was started before.
         """
-        if self.path is not None:
+        if self._claim is not None:
             raise RuntimeError(f"run {self._plan.name!r} was started before: make another one with trace(…)")
         plan, clock = self._plan, RunClock(self._plan.clock)
-        self._parent = os.environ.get(RUN_VARIABLE)
-        path = new_record_path(plan.folder, plan.name, clock.started_s, self.id)
-        writer = RecordWriter(path)
-        writer.append(header(self.id, plan.name, plan.kind, plan.host, self._parent, clock.started_s, plan.place, plan.environment))
-        self.path, self._pid = path, os.getpid()
-        self._sampler = Sampler(clock, plan.ladders, writer, self._queue, plan.interval_s)
+        self._claim = claim(plan.rank, plan.locks) if plan.rank and plan.locks else Claim()
+        ladders = [ladder for ladder in plan.ladders if self._claim.covers(ladder[0][0])]
+        if plan.ladders and not ladders:
+            self._claim.release()
+            self._queue.close()
+            return self
+        try:
+            writer = self._record_of(clock)
+        except OutputError:
+            self._claim.release()
+            self._claim = None
+            raise
+        self.path, self._pid = writer.path, os.getpid()
+        self._sampler = Sampler(clock, ladders, writer, self._queue, plan.interval_s, plan.edges)
         os.environ[RUN_VARIABLE] = self.id
         _ACTIVE.add(self)
         self._sampler.start()
         return self
+
+    def _record_of(self, clock: RunClock) -> RecordWriter:
+        """The record with its first line."""
+        plan, rank = self._plan, self._plan.rank
+        self._parent = os.environ.get(RUN_VARIABLE)
+        path = new_record_path(plan.folder, plan.name, clock.started_s, self.id)
+        writer = RecordWriter(path)
+        first = (self.id, plan.name, plan.kind, plan.host, self._parent, clock.started_s, plan.place, plan.environment)
+        if rank is None:
+            writer.append(header(*first))
+        else:
+            writer.append(header(*first, job=rank.job, rank=rank.rank, world_size=rank.world_size))
+        return writer
 
     def stop(self) -> Result | None:
         """End the run; its numbers, or None in a forked child, a second time, or where a driver hangs."""
@@ -90,6 +123,8 @@ class Run:
         self._restore_variable()
         is_finished = sampler.stop(_STOP_TIMEOUT_S)
         self._queue.close()
+        if self._claim is not None:
+            self._claim.release()
         return sampler.result if is_finished else None
 
     def _restore_variable(self) -> None:
@@ -114,8 +149,12 @@ class Run:
         """The finished record, read back from its file.
 
         Raises:
-            RuntimeError: The run has not ended.
+            RuntimeError: The run has not ended, or another rank of the job measures this host.
         """
+        if self.path is None and self._claim is not None:
+            raise RuntimeError(
+                f"run {self._plan.name!r} has no record of its own: rank {self._claim.holder} of the job measures this host, its record holds the energy"
+            )
         if self.path is None or self._sampler is not None:
             raise RuntimeError(f"run {self._plan.name!r} has not ended: read its record after the block")
         return self._plan.load(self.path)
@@ -129,6 +168,8 @@ class Run:
     def forget(self) -> None:
         """Drop sampler and queue: this process is a fork, the parent goes on measuring."""
         self._queue.close()
+        if self._claim is not None:
+            self._claim.abandon()
         if self._sampler is not None:
             self._sampler.abandon()
             self._sampler = None

@@ -45,21 +45,40 @@ class SpanEnergy:
         count: How often it ran.
         seconds: Time inside it. [s]
         items: What it handled, or None where nobody counted.
-        it_joules: Energy of the devices meanwhile. [J]
-        grams: Emissions of that energy, facility included. [gCO2e]
+        it_joules: Energy of the devices meanwhile; None where it is told with another path's. [J]
+        it_joules_low: Lower end of its 90 % interval. [J]
+        it_joules_high: Upper end. [J]
+        grams: Emissions of that energy, facility included; None with it. [gCO2e]
+        own_seconds: Time without nested spans. [s]
+        own_it_joules: Energy without nested spans; None where it is told with another path's. [J]
+        told_with: The path in whose energy it is contained, "" for the time outside spans; None where it has its own.
+        because: Why it is not told apart, or "".
+        includes: Other paths whose energy is contained in this one's.
     """
 
     path: str
     count: int
     seconds: float
     items: float | None
-    it_joules: float
-    grams: float
+    it_joules: float | None
+    it_joules_low: float | None
+    it_joules_high: float | None
+    grams: float | None
+    own_seconds: float
+    own_it_joules: float | None
+    told_with: str | None = None
+    because: str = ""
+    includes: tuple[str, ...] = ()
+
+    @property
+    def has_item_energy(self) -> bool:
+        """Whether somebody counted what it handled, and its energy is its own."""
+        return bool(self.items) and self.it_joules is not None
 
     @property
     def joules_per_item(self) -> float | None:
         """IT energy of one item, or None where nobody counted. [J]"""
-        return self.it_joules / self.items if self.items else None
+        return self.it_joules / self.items if self.items and self.it_joules is not None else None
 
     @property
     def is_top_level(self) -> bool:

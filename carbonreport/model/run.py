@@ -10,6 +10,7 @@ from typing import Literal
 from carbonreport.model.notes import Note
 from carbonreport.model.origin import Origin
 from carbonreport.model.pue import PueProfile
+from carbonreport.model.sums import SpanSums
 
 Method = Literal["anchored", "counter", "instant", "averaged", "reported", "model"]
 DeviceKind = Literal["gpu", "cpu", "dram", "node", "other"]
@@ -157,6 +158,9 @@ class RunRecord:
         kind: training, inference, …
         host: Salted id of the host: two runs of one host share it, nobody can read it back.
         parent: Id of the run around it whose energy contains this one's, or None.
+        job: Salted hash of the distributed job that it belongs to, or None.
+        rank: Number of the process that measured it among those of the job, or None.
+        world_size: Number of processes of the job, where the launcher said.
         started_s: POSIX second of the start.
         duration_s: Seconds from start to end on a clock that counts suspends and ignores steps.
         is_complete: Whether the run ended cleanly.
@@ -164,6 +168,7 @@ class RunRecord:
         devices: Devices with a trace.
         traces: One a device.
         spans: By path and quarter hour.
+        sums: What each device's power samples say of the spans; empty where there were no spans or no known sensor.
         environment: Versions and hardware in words: driver, cpu, python, carbonreport.
         notes: What a reader must know of how it was recorded.
         source: Name of the file it came from, or "".
@@ -179,8 +184,12 @@ class RunRecord:
     devices: tuple[Device, ...]
     traces: tuple[EnergyTrace, ...]
     spans: tuple[Span, ...] = ()
+    sums: tuple[SpanSums, ...] = ()
     place: Place = field(default_factory=Place)
     parent: str | None = None
+    job: str | None = None
+    rank: int | None = None
+    world_size: int | None = None
     is_complete: bool = True
     environment: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[Note, ...] = ()

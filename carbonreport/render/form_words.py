@@ -58,7 +58,7 @@ def functional_unit(groups: Sequence[Group], setting: Setting) -> FunctionalUnit
     unit = setting.facts.functional_unit
     if unit is None or unit.casefold() == "run":
         return None
-    counting = [(group, span) for group in groups for span in group.footprint.spans if span.items]
+    counting = [(group, span) for group in groups for span in group.footprint.spans if span.has_item_energy]
     named = [(group, span) for group, span in counting if span.path == unit]
     chosen = named or [(group, span) for group, span in counting if span.path.rpartition("/")[2] == unit]
     if len({span.path for _, span in chosen}) != 1:
@@ -71,7 +71,7 @@ def functional_unit(groups: Sequence[Group], setting: Setting) -> FunctionalUnit
 def facility_part(chosen: Sequence[tuple[Group, SpanEnergy]]) -> Quantity:
     """Facility energy of spans; the errors of sensors and PUE are common to all of them, so that the ends add."""
     parts = [
-        (group.footprint.facility_joules, span.it_joules / group.footprint.it_joules.value)
+        (group.footprint.facility_joules, (span.it_joules or 0.0) / group.footprint.it_joules.value)
         for group, span in chosen
         if group.footprint.it_joules.value
     ]

@@ -311,17 +311,17 @@ def _per_item(groups: Sequence[Group]) -> list[Sentence]:
     texts = []
     for group in groups:
         for span in sorted(group.footprint.spans, key=lambda s: s.path.count("/")):
-            if span.items:
+            if span.items and span.has_item_energy:
                 texts.append(f"{item_energy(group, span)} per item in “{shortened(span.path, 40)}” ({counted(span.items)} items)")
     return [Sentence(f"IT energy was {listed(texts[:_MOST_SPANS])}.")] if texts else []
 
 
 def item_energy(group: Group, span: SpanEnergy, items: float = 1.0) -> str:
-    """IT energy of so many items, with the digits that the interval of the group's energy allows."""
+    """IT energy of so many items, with the digits that the interval of the span's energy allows."""
     whole, joules = group.footprint.it_joules, (span.joules_per_item or 0.0) * items
-    if not whole.value:
+    if not span.it_joules or span.it_joules_low is None or span.it_joules_high is None:
         return scaled(joules, "J")
-    low, high = joules * whole.low / whole.value, joules * whole.high / whole.value
+    low, high = joules * span.it_joules_low / span.it_joules, joules * span.it_joules_high / span.it_joules
     return shown(Quantity(joules, low, high, "J", whole.origin, whole.source)).with_unit
 
 

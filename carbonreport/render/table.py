@@ -159,8 +159,8 @@ def _embodied(footprint: Footprint) -> Row:
 
 def _items(groups: Sequence[Group]) -> list[Row]:
     """The spans that counted items, those of the most energy, in their order."""
-    spans = [(group, span) for group in groups for span in group.footprint.spans if span.items]
-    kept = sorted(range(len(spans)), key=lambda i: -spans[i][1].it_joules)[:_MOST_SPANS]
+    spans = [(group, span) for group in groups for span in group.footprint.spans if span.has_item_energy]
+    kept = sorted(range(len(spans)), key=lambda i: -(spans[i][1].it_joules or 0.0))[:_MOST_SPANS]
     return [_item_row(*spans[i]) for i in sorted(kept)]
 
 
@@ -175,7 +175,7 @@ def _item_row(group: Group, span: SpanEnergy) -> Row:
 
 def _run_row(group: Group, whole: Footprint) -> RunRow:
     f = group.footprint
-    per_item = [f"{shortened(span.path, 40)} {item_energy(group, span)}" for span in f.spans if span.items][:_MOST_SPANS]
+    per_item = [f"{shortened(span.path, 40)} {item_energy(group, span)}" for span in f.spans if span.has_item_energy][:_MOST_SPANS]
     unread = is_unread(f)
     return RunRow(
         shortened(group.name) if group.names == 1 else f"{group.names} names",

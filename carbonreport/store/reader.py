@@ -1,6 +1,7 @@
 """Reads records: every line typed, every error with file, line and field."""
 
 import hashlib
+import math
 from collections import defaultdict
 from datetime import datetime
 from pathlib import Path
@@ -13,6 +14,7 @@ from carbonreport.model.notes import Note
 from carbonreport.model.origin import Origin
 from carbonreport.model.pue import PueProfile
 from carbonreport.model.run import Device, DeviceKind, EnergyTrace, Method, Place, RunKind, RunRecord, Span
+from carbonreport.store.sums_reader import SumsLine, sums_of
 from carbonreport.store.tail import newest_slot, tail_path
 from carbonreport.store.writer import FORMAT_VERSION
 
@@ -48,6 +50,9 @@ class _Run(msgspec.Struct, tag_field="type", tag="run"):
     started: datetime
     place: _Place
     environment: dict[str, str]
+    job: str | None = None
+    rank: int | None = None
+    world_size: int | None = None
 
 
 class _Device(msgspec.Struct, tag_field="type", tag="device"):
@@ -96,6 +101,7 @@ class _Environment(msgspec.Struct, tag_field="type", tag="environment"):
 class _End(msgspec.Struct, tag_field="type", tag="end"):
     duration_s: float
     gains: dict[str, float]
+    unseen: dict[str, float] = {}
 
 
 class _Tail(msgspec.Struct):
@@ -106,9 +112,10 @@ class _Tail(msgspec.Struct):
     points: list[tuple[str, list[float], list[float]]]
     spans: list[_SpanRow]
     gains: dict[str, float]
+    unseen: dict[str, float] = {}
 
 
-_Line = _Run | _Device | _Points | _Gap | _Spans | _Note | _Environment | _End
+_Line = _Run | _Device | _Points | _Gap | _Spans | SumsLine | _Note | _Environment | _End
 _LINE = msgspec.json.Decoder(_Line)
 _TAIL = msgspec.json.Decoder(_Tail)
 
@@ -165,6 +172,7 @@ class _Builder:
         self.points: dict[str, tuple[list[float], list[float]]] = defaultdict(lambda: ([], []))
         self.gaps: dict[str, list[tuple[float, float]]] = defaultdict(list)
         self.spans: list[tuple[_SpanRow, list[str]]] = []
+        self.sums: dict[str, SumsLine] = {}
         self.batch = -1
         self.notes: list[Note] = []
         self.environment: dict[str, str] = {}
@@ -196,6 +204,8 @@ class _Builder:
             case _Spans():
                 self.batch = max(self.batch, line.batch)
                 self.spans += [(row, line.devices) for row in line.spans]
+            case SumsLine():
+                self.sums[line.device] = line
             case _Note():
                 self.notes.append(Note(line.slug, line.text))
             case _Environment():
@@ -220,33 +230,34 @@ class _Builder:
         if run is None:
             raise RecordError(f"{self.path}: no line of type 'run'")
         if self.end is not None:
-            duration_s, gains = self.end.duration_s, self.end.gains
+            duration_s, gains, unseen = self.end.duration_s, self.end.gains, self.end.unseen
         else:
-            duration_s, gains = self._unfinished(slot)
+            duration_s, gains, unseen = self._unfinished(slot)
         try:
-            return self._record(run, duration_s, gains)
+            return self._record(run, duration_s, gains, unseen)
         except (ValueError, BadPue) as error:
             raise RecordError(f"{self.path}: {error}") from error
 
-    def _unfinished(self, slot: bytes | None) -> tuple[float, dict[str, float]]:
+    def _unfinished(self, slot: bytes | None) -> tuple[float, dict[str, float], dict[str, float]]:
         duration_s = max((times[-1] for times, _ in self.points.values() if times), default=0.0)
         gains: dict[str, float] = {}
+        unseen: dict[str, float] = {}
         if slot is not None:
             tail = _TAIL.decode(slot)
             for device, offsets_s, joules in tail.points:
                 self._extend(device, offsets_s, joules)
             if tail.batch > self.batch:
                 self.spans += [(row, tail.devices) for row in tail.spans]
-            duration_s, gains = max(duration_s, tail.offset_s), tail.gains
+            duration_s, gains, unseen = max(duration_s, tail.offset_s), tail.gains, tail.unseen
         self.notes.append(
             Note(
                 "interrupted",
                 f"{self.path.stem} has no clean end; it is counted up to {duration_s:.0f} s after its start, at most its last two seconds are missing",
             )
         )
-        return duration_s, gains
+        return duration_s, gains, unseen
 
-    def _record(self, run: _Run, duration_s: float, gains: dict[str, float]) -> RunRecord:
+    def _record(self, run: _Run, duration_s: float, gains: dict[str, float], unseen: dict[str, float]) -> RunRecord:
         started_s = run.started.timestamp()
         traces = []
         for device, (times, energies) in self.points.items():
@@ -259,20 +270,27 @@ class _Builder:
             host=run.host,
             started_s=started_s,
             duration_s=duration_s,
-            devices=tuple(
-                Device(d.id, d.name, d.kind, d.method, d.gain_low, d.gain_high, d.source, d.edge_joules, d.origin, d.count)
-                for d in self.devices.values()
-            ),
+            devices=tuple(_device(d, unseen.get(d.id, 0.0)) for d in self.devices.values()),
             traces=tuple(traces),
             spans=tuple(_merged_spans(self.spans, gains)),
+            sums=tuple(sums_of(line, gains.get(line.device, 1.0)) for line in self.sums.values()),
             place=_place(run.place),
             parent=run.parent,
+            job=run.job,
+            rank=run.rank,
+            world_size=run.world_size,
             is_complete=self.end is not None,
             environment=self.environment,
             notes=tuple(dict.fromkeys(self.notes)),
             source=self.path.name,
             sha256=self.sha256,
         )
+
+
+def _device(d: _Device, unseen_joules: float) -> Device:
+    """A device; what its sensor may have missed in the whole run widens the ends' interval. [J]"""
+    edge_joules = math.hypot(d.edge_joules, unseen_joules)
+    return Device(d.id, d.name, d.kind, d.method, d.gain_low, d.gain_high, d.source, edge_joules, d.origin, d.count)
 
 
 def _place(place: _Place) -> Place:

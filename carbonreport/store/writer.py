@@ -6,11 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from carbonreport.errors import OutputError
 from carbonreport.model.notes import Note
 from carbonreport.model.run import Device, Place, RunRecord, Span
+from carbonreport.model.sums import NormalEquations, SpanSums
 from carbonreport.store.tail import CREATE, TailWriter, encode, tail_path
 
 FORMAT_VERSION = 1
@@ -77,9 +79,21 @@ class RecordWriter:
 
 
 def header(
-    run_id: str, name: str, kind: str, host: str, parent: str | None, started_s: float, place: Place, environment: Mapping[str, str]
+    run_id: str,
+    name: str,
+    kind: str,
+    host: str,
+    parent: str | None,
+    started_s: float,
+    place: Place,
+    environment: Mapping[str, str],
+    *,
+    job: str | None = None,
+    rank: int | None = None,
+    world_size: int | None = None,
 ) -> dict[str, Any]:
-    """First line of a record."""
+    """First line of a record; what a run does not have of job, rank and world size is left out."""
+    of_job = {"job": job, "rank": rank, "world_size": world_size}
     return {
         "carbonreport": FORMAT_VERSION,
         "type": "run",
@@ -91,6 +105,7 @@ def header(
         "started": iso(started_s),
         "place": asdict(place),
         "environment": dict(environment),
+        **{key: value for key, value in of_job.items() if value is not None},
     }
 
 
@@ -136,9 +151,46 @@ def note_line(note: Note) -> dict[str, Any]:
     return {"type": "note", "slug": note.slug, "text": note.text}
 
 
-def end_line(duration_s: float, gains: Mapping[str, float]) -> dict[str, Any]:
+def sums_line(sums: SpanSums) -> dict[str, Any]:
+    """What a device's samples say of the spans so far; a later line of the same device replaces it."""
+    return {
+        "type": "sums",
+        "device": sums.device,
+        "sensor": asdict(sums.sensor),
+        "paths": list(sums.paths),
+        "times": [
+            [_short(t.seconds), t.stretches, t.rhythm.count, _short(t.rhythm.period_s), _short(t.rhythm.squares)] for t in sums.times
+        ],
+        "blocks": [[*_equations(block.sums), _short(block.squares), block.count] for block in sums.blocks],
+        "pieces": _equations(sums.pieces),
+        "by_width": _equations(sums.by_width),
+        "by_delay": _equations(sums.by_delay),
+        "joules": _short(sums.joules),
+        "seconds": _short(sums.seconds),
+        "limited_seconds": sums.limited_seconds,
+        "excerpts": [[list(excerpt.samples), list(excerpt.stretches)] for excerpt in sums.excerpts],
+        "gain": sums.gain,
+    }
+
+
+def _equations(sums: NormalEquations) -> list[Any]:
+    """Pairs and columns in rows: [[i, j, value], …], [[i, value], …]."""
+    return [[[i, j, _short(v)] for (i, j), v in sums.normal.items()], [[i, _short(v)] for i, v in sums.right.items()]]
+
+
+def _short(value: float) -> float:
+    """Nine digits: sums of squares lose some in a difference."""
+    return float(f"{value:.9g}")
+
+
+def end_line(duration_s: float, gains: Mapping[str, float], unseen_joules: Mapping[str, float] = MappingProxyType({})) -> dict[str, Any]:
     """Last line of a clean run."""
-    return {"type": "end", "duration_s": round(duration_s, 6), "gains": {k: round(g, 6) for k, g in gains.items()}}
+    return {
+        "type": "end",
+        "duration_s": round(duration_s, 6),
+        "gains": {k: round(g, 6) for k, g in gains.items()},
+        "unseen": {k: round(j, 3) for k, j in unseen_joules.items()},
+    }
 
 
 def save(run: RunRecord, path: Path) -> Path:
@@ -149,7 +201,8 @@ def save(run: RunRecord, path: Path) -> Path:
     """
     writer = RecordWriter(path, with_tail=False)
     ids = [device.id for device in run.devices]
-    writer.append(header(run.id, run.name, run.kind, run.host, run.parent, run.started_s, run.place, run.environment))
+    first = (run.id, run.name, run.kind, run.host, run.parent, run.started_s, run.place, run.environment)
+    writer.append(header(*first, job=run.job, rank=run.rank, world_size=run.world_size))
     for device in run.devices:
         writer.append(device_line(device))
     for trace in run.traces:
@@ -158,6 +211,8 @@ def save(run: RunRecord, path: Path) -> Path:
             writer.append(gap_line(trace.device, from_s, to_s))
     if run.spans:
         writer.append(spans_line(0, run.spans, ids))
+    for sums in run.sums:
+        writer.append(sums_line(sums))
     for note in run.notes:
         writer.append(note_line(note))
     writer.append(end_line(run.duration_s, {}))

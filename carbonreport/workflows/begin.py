@@ -1,13 +1,16 @@
 """Begin a run: everything that can be wrong is found here, before the first step."""
 
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, get_args
 
 from carbonreport import __version__
 from carbonreport.errors import CarbonreportError
+from carbonreport.measure.claim import runtime_folder
 from carbonreport.measure.host import environment, host_id, host_time_zone
 from carbonreport.measure.meter import Meter
+from carbonreport.measure.ranks import rank_of
 from carbonreport.measure.sampler import Ladder
 from carbonreport.measure.tracer import RunPlan
 from carbonreport.model.run import RUN_KINDS, RunKind, RunRecord
@@ -16,7 +19,11 @@ from carbonreport.plugins import module as plugin_module
 from carbonreport.workflows.place import PlaceOptions, recording_place, site_of
 
 if TYPE_CHECKING:
+    from carbonreport.measure.edges import EdgeSource
     from carbonreport.site import Site
+
+EdgeKind = Literal["host", "gpu"]
+EDGE_KINDS: tuple[EdgeKind, ...] = get_args(EdgeKind)
 
 SHORTEST_INTERVAL_S = 0.1
 LONGEST_INTERVAL_S = 2.0  # the driver's buffer holds 2.4 s, and a killed run may lose at most two
@@ -31,6 +38,7 @@ def plan_run(
     interval_s: float,
     meters: tuple[str, ...] | None,
     environ: Mapping[str, str],
+    edges: EdgeKind = "host",
 ) -> RunPlan:
     """Check what the caller said and decide what to measure. Raises as `trace` does."""
     if kind not in RUN_KINDS:
@@ -50,15 +58,18 @@ def plan_run(
         interval_s=interval_s,
         environment=environment(__version__),
         load=_load,
+        rank=rank_of(environ, os.getppid()),
+        locks=runtime_folder(environ),
+        edges=_edges(edges),
     )
 
 
 def _ladders(meters: tuple[str, ...] | None, site: "Site | None") -> list[Ladder]:
-    """Processors by RAPL, else by a model; GPUs by NVML. Named meters stand alone, each a ladder of one rung.
+    """Processors by RAPL in powercap, else in perf events, else by a model; GPUs by NVML and by amdsmi. Named meters stand alone, each a ladder of one rung.
 
     The modules are imported here: an import in the sampler's thread beside a busy program takes seconds.
     """
-    ladders = [[name] for name in meters] if meters is not None else [["rapl", "hostmodel"], ["nvml"]]
+    ladders = [[name] for name in meters] if meters is not None else [["rapl", "perf", "hostmodel"], ["nvml"], ["amd"]]
     for name in {name.partition("=")[0] for ladder in ladders for name in ladder}:
         plugin_module("meter", name)
     return [[(name.partition("=")[0], _creator(name, site)) for name in ladder] for ladder in ladders]
@@ -72,6 +83,16 @@ def _creator(name: str, site: "Site | None") -> Callable[[], Meter]:
         idle_watts, busy_watts = site.host_watts
         options |= {"idle_watts": str(idle_watts), "busy_watts": str(busy_watts)}
     return lambda: load_plugin("meter", plug_in, options)
+
+
+def _edges(kind: EdgeKind) -> "EdgeSource | None":
+    if kind not in EDGE_KINDS:
+        raise CarbonreportError(f"unknown edges {kind!r}: a span's edges are one of {', '.join(EDGE_KINDS)}")
+    if kind == "host":
+        return None
+    from carbonreport.measure.torch_edges import create
+
+    return create()
 
 
 def _load(path: Path) -> RunRecord:

@@ -19,6 +19,13 @@ _EXTRAS = (
     ("weasyprint", "pdf", "PDF statements"),
     ("pandas", "frames", "pandas views of records"),
 )
+# Meters of GPUs, and the vendor's own tool to look with.
+_GPU_TOOLS = {"nvml": "nvidia-smi", "amd": "amd-smi list"}
+# Meters of the processors' counters, and what opens each of them to this user.
+_HOST_COUNTERS = {
+    "rapl": "sudo chmod a+r /sys/class/powercap/intel-rapl:*/energy_uj",
+    "perf": "sudo sysctl kernel.perf_event_paranoid=0",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,23 +87,35 @@ def _opened(name: str, create: Callable[[str], Meter], clock: RunClock) -> tuple
 
 
 def _gpus(create: Callable[[str], Meter], clock: RunClock) -> tuple[tuple[Device, ...], Finding]:
-    try:
-        devices = _opened("nvml", create, clock)
-    except MeterAbsent as error:
-        return (), Finding("GPUs", "missing", str(error))
-    except MeterError as error:
-        return (), Finding("GPUs", "missing", str(error), "nvidia-smi")
-    methods = ", ".join(f"{d.name}: {d.method} ({d.source})" for d in devices)
-    return devices, Finding("GPUs", "measured", methods)
+    """Boards of NVIDIA and of AMD; what refuses without being absent is said with the command that looks into it."""
+    devices: list[Device] = []
+    refusals: dict[str, MeterError] = {}
+    for name in _GPU_TOOLS:
+        try:
+            devices += _opened(name, create, clock)
+        except MeterError as error:
+            refusals[name] = error
+    faults = {name: error for name, error in refusals.items() if not isinstance(error, MeterAbsent)}
+    remedy = " or: ".join(_GPU_TOOLS[name] for name in faults)
+    if devices:
+        methods = [f"{d.name}: {d.method} ({d.source})" for d in devices]
+        return tuple(devices), Finding("GPUs", "measured", ", ".join([*methods, *(str(error) for error in faults.values())]), remedy)
+    return (), Finding("GPUs", "missing", "; ".join(str(error) for error in (faults or refusals).values()), remedy)
 
 
 def _host(create: Callable[[str], Meter], clock: RunClock) -> tuple[tuple[Device, ...], list[Finding]]:
-    """Processors and memory by RAPL, else the model of busy time."""
-    try:
-        devices = _opened("rapl", create, clock)
-    except MeterError as error:
-        remedy = "sudo chmod -R a+r /sys/class/powercap/intel-rapl:*" if isinstance(error, MeterDenied) else ""
-        return _model(create, clock, str(error), remedy)
+    """Processors and memory by RAPL, in powercap or in perf events, else the model of busy time."""
+    refusals: list[MeterError] = []
+    for name in _HOST_COUNTERS:
+        try:
+            return _counted(_opened(name, create, clock))
+        except MeterError as error:
+            refusals.append(error)
+    remedies = [remedy for error, remedy in zip(refusals, _HOST_COUNTERS.values(), strict=True) if isinstance(error, MeterDenied)]
+    return _model(create, clock, "; ".join(str(error) for error in refusals), " or: ".join(remedies))
+
+
+def _counted(devices: tuple[Device, ...]) -> tuple[tuple[Device, ...], list[Finding]]:
     kinds = {device.kind for device in devices}
     findings = [Finding("processors", "measured", ", ".join(f"{d.name} ({d.source})" for d in devices if d.kind == "cpu"))]
     if "dram" in kinds:

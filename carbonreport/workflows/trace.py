@@ -10,6 +10,7 @@ from carbonreport.measure.tracer import Run
 
 if TYPE_CHECKING:
     from carbonreport.model.run import RunKind
+    from carbonreport.workflows.begin import EdgeKind
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -23,6 +24,7 @@ def trace(
     pue: float | str | None = None,
     site: str | Path | None = None,
     interval_s: float = 1.0,
+    edges: "EdgeKind" = "host",
     meters: tuple[str, ...] | None = None,
 ) -> Run:
     """A run to be measured, as a `with` block: `with trace("train-resnet", zone="DE") as run: …`.
@@ -35,20 +37,25 @@ def trace(
         pue: PUE as a number, a range "1.1:1.5" or a class such as "desktop"; may also be given when rendering.
         site: Site file; the working folder's carbonreport.toml is found by itself.
         interval_s: How often the meters are polled, 0.1 to 2. [s]
+        edges: "host" stamps spans where they are called; "gpu" puts CUDA events of PyTorch into the caller's stream, so that spans
+            end where their GPU work ends.
         meters: Names of the meters to use instead of all that work here, such as ("nvml",).
 
     Raises:
         UnknownZone: No such grid zone.
         BadPue: Below 1, or not a PUE.
         SiteError: A wrong field in the site file.
-        CarbonreportError: No such kind, or an interval that the driver's buffer does not bridge.
+        CarbonreportError: No such kind, GPU edges without a GPU, or an interval that the driver's buffer does not bridge.
         OutputError: The folder cannot be written; raised when the block is entered.
     """
     from carbonreport.workflows.begin import plan_run
     from carbonreport.workflows.place import PlaceOptions
 
     options = PlaceOptions(zone=zone, pue=None if pue is None else str(pue), site=None if site is None else str(site))
-    return Run(plan_run(name, kind=kind, folder=Path(out), options=options, interval_s=interval_s, meters=meters, environ=os.environ))
+    plan = plan_run(
+        name, kind=kind, folder=Path(out), options=options, interval_s=interval_s, meters=meters, edges=edges, environ=os.environ
+    )
+    return Run(plan)
 
 
 def traced(name: str | None = None, **options: Any) -> Callable[[F], F]:

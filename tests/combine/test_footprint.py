@@ -88,8 +88,8 @@ def test_devices_spans_and_hours_make_the_total_in_joules_and_grams(watts, hours
     top = [span for span in result.spans if span.is_top_level]
     assert sum(d.it_joules for d in result.devices) == approx(joules)
     assert sum(d.grams for d in result.devices) == approx(grams)
-    assert sum(s.it_joules for s in top) + result.rest_joules == approx(joules)
-    assert sum(s.grams for s in top) + result.rest_grams == approx(grams)
+    assert sum(s.it_joules or 0.0 for s in top) + result.rest_joules == approx(joules)
+    assert sum(s.grams or 0.0 for s in top) + result.rest_grams == approx(grams)
     assert result.rest_joules >= -1e-6 * joules
     assert result.rest_grams >= -1e-6 * grams
     assert result.hours.it_joules.sum() == approx(joules)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from carbonreport.cli.main import main
-from carbonreport.errors import MeterAbsent, MeterDenied
+from carbonreport.errors import MeterAbsent, MeterDenied, MeterError
 from carbonreport.measure.meter import Meter
 from carbonreport.measure.meters.hostmodel import HostModel
 from carbonreport.testing import FakeClock, FakeMeter
@@ -44,6 +44,32 @@ def test_counters_that_may_not_be_read_come_with_the_command_that_frees_them(tmp
 
     assert processors.state == "estimated"
     assert processors.remedy.startswith("sudo chmod")
+
+
+def test_processors_that_perf_events_count_are_measured_although_powercap_is_shut(tmp_path):
+    diagnosis = examined(tmp_path, {"rapl": MeterDenied("shut"), "perf": FakeMeter(1.0, device="cpu-package-0", kind="cpu")})
+
+    assert states(diagnosis)["processors"] == "measured"
+
+
+def test_each_road_that_is_shut_comes_with_its_own_command(tmp_path):
+    both = examined(tmp_path, {"rapl": MeterDenied("shut"), "perf": MeterDenied("shut too"), "hostmodel": FakeMeter(1.0, kind="cpu")})
+    perf_alone = examined(tmp_path, {"perf": MeterDenied("shut"), "hostmodel": FakeMeter(1.0, kind="cpu")})
+
+    assert [f.remedy for d in (both, perf_alone) for f in d.findings if f.subject == "processors"] == [
+        "sudo chmod a+r /sys/class/powercap/intel-rapl:*/energy_uj or: sudo sysctl kernel.perf_event_paranoid=0",
+        "sudo sysctl kernel.perf_event_paranoid=0",
+    ]
+
+
+def test_boards_of_both_vendors_are_found_and_one_that_refuses_names_its_tool(tmp_path):
+    both = examined(tmp_path, {"nvml": FakeMeter(1.0), "amd": FakeMeter(1.0, device="GPU-amd")})
+    refused = examined(tmp_path, {"amd": MeterError("amdsmi cannot be started")})
+
+    assert [device.id for device in both.devices] == ["GPU-fake", "GPU-amd"]
+    assert [(f.state, f.text, f.remedy) for f in refused.findings if f.subject == "GPUs"] == [
+        ("missing", "amdsmi cannot be started", "amd-smi list")
+    ]
 
 
 def test_an_empty_machine_says_everything_that_will_be_missing(tmp_path):

