@@ -37,6 +37,7 @@ SensorOf = Callable[[Board, ReadingKind], Sensor | None]
 class Gauge(Protocol):
     """One board and how it is read."""
 
+    board: Board
     device: Device
     calls: Calls
     period_s: float | None
@@ -63,19 +64,16 @@ def best_gauge(calls: Calls, board: Board, clock: RunClock, sensor_of: SensorOf)
     counted = counter.read(clock)
     source, first = _best_power(calls, board, clock)
     if source is None or (counted and source.is_averaged):
-        has_counted = counted is not None and counted[1] > 0  # some guests answer 0 for "unknown"
-        return (
-            CountedGauge(_device(board, "counter", "NVML energy counter", 1.0), calls, counter, counted)
-            if counted and has_counted
-            else None
-        )
+        if counted is None or counted[1] <= 0:  # some guests answer 0 for "unknown"
+            return None
+        return CountedGauge(board, _device(board, "counter", "NVML energy counter", 1.0), calls, counter, counted)
     sensor = sensor_of(board, source.kind)
     if counted:
         device = _device(board, "anchored", f"{source.words}, scaled to the energy counter", 1.0)
-        return SampledGauge(device, calls, source, sensor, (counter, Anchor(counted)), first)
+        return SampledGauge(board, device, calls, source, sensor, (counter, Anchor(counted)), first)
     edge_joules = (calls.limit_watts() or first[-1][1]) * source.blur_s
     device = _device(board, "averaged" if source.is_averaged else "instant", source.words, edge_joules)
-    return SampledGauge(device, calls, source, sensor, None, first)
+    return SampledGauge(board, device, calls, source, sensor, None, first)
 
 
 class SampledGauge:
@@ -83,6 +81,7 @@ class SampledGauge:
 
     def __init__(
         self,
+        board: Board,
         device: Device,
         calls: Calls,
         source: PowerSource,
@@ -90,7 +89,7 @@ class SampledGauge:
         counter: tuple[TickingCounter, Anchor] | None,
         first: Points,
     ) -> None:
-        self.device, self.calls = device, calls
+        self.board, self.device, self.calls = board, device, calls
         self.period_s: float | None = source.period_s
         self._source, self._sensor, self._counter, self._first = source, sensor, counter, first
         self._integral = Integral(max(HOLE_S, 3 * source.period_s))
@@ -200,8 +199,8 @@ class CountedGauge:
 
     period_s: float | None = None
 
-    def __init__(self, device: Device, calls: Calls, counter: TickingCounter, first: tuple[float, float]) -> None:
-        self.device, self.calls, self._counter = device, calls, counter
+    def __init__(self, board: Board, device: Device, calls: Calls, counter: TickingCounter, first: tuple[float, float]) -> None:
+        self.board, self.device, self.calls, self._counter = board, device, calls, counter
         self._first: Points = [(first[0], 0.0)]
         self._newest, self._joules = first, 0.0
 

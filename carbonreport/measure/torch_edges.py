@@ -42,7 +42,7 @@ class TorchEdges:
     """
 
     def __init__(self, torch: Any, now_ns: Callable[[], int]) -> None:
-        self._torch, self._now_ns = torch, now_ns
+        self.torch, self._now_ns = torch, now_ns
         self._pools: dict[int, deque[Any]] = defaultdict(lambda: deque(maxlen=POOL_SIZE))
         self._anchors: dict[int, tuple[Any, int]] = {}
         self._streams: dict[int, Any] = {}
@@ -54,14 +54,17 @@ class TorchEdges:
     def mark(self) -> tuple[int, Any] | None:
         """An event in the caller's stream; None before CUDA is used and inside a graph's capture."""
         if not self._is_initialized:
-            self._is_initialized = self._torch.cuda.is_initialized()
+            self._is_initialized = self.torch.cuda.is_initialized()
             if not self._is_initialized:
                 return None
         if self._is_capturing():
             return None
         device = self._current_device()
         pool = self._pools[device]
-        event = pool.popleft() if pool else self._event(enable_timing=True)
+        try:
+            event = pool.popleft()
+        except IndexError:
+            event = self._event(enable_timing=True)
         event.record()
         return (device, event)
 
@@ -70,7 +73,10 @@ class TorchEdges:
         assert isinstance(mark, tuple)
         device: int = mark[0]
         event: Any = mark[1]
-        if not event.query():
+        try:
+            if not event.query():
+                return None
+        except RuntimeError:  # a device error of the program's own; the host's stamp will have to do
             return None
         if device not in self._anchors:
             self._align(device)
@@ -86,7 +92,7 @@ class TorchEdges:
 
     def _align(self, device: int) -> None:
         """Record an event in a stream of our own, with nothing before it, between two looks at the host's clock."""
-        torch = self._torch
+        torch = self.torch
         stream = self._streams.get(device)
         if stream is None:
             stream = self._streams[device] = torch.cuda.Stream(device=device)

@@ -34,13 +34,13 @@ def create(options: Mapping[str, str]) -> Meter:
     Raises:
         MeterError: The binding is not installed.
     """
-    return NvmlMeter(_binding(), os.environ)
+    return NvmlMeter(binding(), os.environ)
 
 
 def available() -> str | None:
     """None where NVML answers, else why not and the way out."""
     try:
-        nvml = _binding()
+        nvml = binding()
         _start(nvml)
     except MeterError as error:
         return str(error)
@@ -118,6 +118,10 @@ class NvmlMeter:
         """See Meter."""
         _stop(self._nvml)
 
+    def boards(self) -> tuple[tuple[Board, Calls], ...]:
+        """The boards that are read, in CUDA's order, and how to ask them; empty before `open`."""
+        return tuple((gauge.board, gauge.calls) for gauge in self._gauges)
+
     def _handles(self) -> dict[Board, Any]:
         """Handles in PCI order; boards that a container hides do not count, as for CUDA."""
         found: dict[Board, Any] = {}
@@ -187,7 +191,7 @@ class NvmlMeter:
         return facts if driver is None else {"driver": _text(driver), **facts}
 
 
-def _binding() -> Any:
+def binding() -> Any:
     """The module `pynvml`; not imported where there is no driver, for that takes longer than all the rest of a start."""
     try:
         ctypes.CDLL("libnvidia-ml.so.1")

@@ -1,0 +1,431 @@
+"""The power of short spans on a real GPU, against each load alone, and what it costs.
+
+    python benchmarks/h200_spans.py calibrate|mixes|single|step|edges|slowdown|zeus|cpu [… more sections] [--out FOLDER]
+
+Needs a GPU, torch and nvidia-ml-py; `zeus` needs zeus 0.16. Reads only, sets nothing. `mixes` puts short spans C (spinning) and
+D (bf16 products) between A (fp32 products) and B (copies), as README.md beside this file says.
+"""
+
+import argparse
+import gc
+import os
+import random
+import statistics
+import sys
+import threading
+import time
+import traceback
+from contextlib import nullcontext
+from pathlib import Path
+
+import numpy as np
+import pynvml
+import torch
+
+import carbonreport
+from carbonreport.combine.attribute import attribute
+from carbonreport.combine.single import single_spans
+from carbonreport.sensors import find_sensor
+
+QUANTILE = 1.645
+
+
+class Loads:
+    """Four loads in small steps of known length."""
+
+    def __init__(self):
+        side = 4096
+        self.a, self.b = torch.randn(side, side, device="cuda"), torch.randn(side, side, device="cuda")
+        self.c = torch.empty_like(self.a)
+        self.ah, self.bh = self.a.bfloat16(), self.b.bfloat16()
+        self.ch = torch.empty_like(self.ah)
+        self.big = torch.empty(256 * 2**20 // 4, device="cuda")
+        self.big2 = torch.empty_like(self.big)
+        small = 2048
+        self.sa, self.sb = torch.randn(small, small, device="cuda"), torch.randn(small, small, device="cuda")
+        self.sc = torch.empty_like(self.sa)
+        self.one = {
+            "A": lambda: torch.matmul(self.sa, self.sb, out=self.sc),
+            "B": lambda: self.big2.copy_(self.big),
+            "C": lambda: torch.cuda._sleep(400_000),
+            "D": lambda: torch.matmul(self.ah, self.bh, out=self.ch),
+        }
+        self.step_s = {name: self.time(one) for name, one in self.one.items()}
+
+    @staticmethod
+    def time(one, count=60):
+        for _ in range(20):
+            one()
+        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        begin.record()
+        for _ in range(count):
+            one()
+        end.record()
+        torch.cuda.synchronize()
+        return begin.elapsed_time(end) / count / 1000
+
+    def run(self, name, seconds):
+        for _ in range(max(1, round(seconds / self.step_s[name]))):
+            self.one[name]()
+
+
+class Counter:
+    """Mean power by the energy counter between two ticks."""
+
+    def __init__(self):
+        pynvml.nvmlInit()
+        self.handle = pynvml.nvmlDeviceGetHandleByIndex(0)
+
+    def tick(self):
+        before = pynvml.nvmlDeviceGetTotalEnergyConsumption(self.handle)
+        while True:
+            now = pynvml.nvmlDeviceGetTotalEnergyConsumption(self.handle)
+            if now != before:
+                return time.perf_counter(), now / 1000
+
+    def watts_of(self, work, seconds=5.0):
+        """Power of work that goes on and on; the first second is left out."""
+        end_s = time.perf_counter() + seconds + 1
+        first = None
+        while time.perf_counter() < end_s:
+            for _ in range(4):
+                work()
+            torch.cuda.synchronize()
+            if first is None and time.perf_counter() > end_s - seconds:
+                first = self.tick_while(work)
+        last = self.tick_while(work)
+        return (last[1] - first[1]) / (last[0] - first[0])
+
+    def tick_while(self, work):
+        """A tick that falls into the work: enough of it is queued before."""
+        for _ in range(40):
+            work()
+        found = self.tick()
+        torch.cuda.synchronize()
+        return found
+
+
+def show(found, truth=None):
+    for path in found.how:
+        if path and path in found.told:
+            print(f"    {path}: told with {found.told[path].within} ({found.told[path].because})")
+            continue
+        line = f"    {path or 'outside'}: {found.mean_watts(path):.0f} W ± {QUANTILE * found.sd_watts(path):.0f} ({found.how[path]})"
+        if truth and path in truth:
+            error = found.mean_watts(path) - truth[path]
+            bound = QUANTILE * found.sd_watts(path) + 0.03 * truth[path]
+            line += f"; alone {truth[path]:.0f} W, off by {error:+.0f}, bound {bound:.0f}: {'inside' if abs(error) <= bound else 'OUTSIDE'}"
+        print(line)
+    print(f"    residual {found.residual_watts:.1f} W, free total / counter {1 / found.free_gain:.4f}, limited {found.limited_share}")
+
+
+def attributed(run):
+    sums = next(s for s in run.record.sums)
+    seconds, joules = {}, {}
+    for span in run.record.spans:
+        seconds[span.path] = seconds.get(span.path, 0) + span.seconds
+        joules[span.path] = joules.get(span.path, 0) + span.joules.get(sums.device, 0)
+    return sums, attribute(sums, {p: joules[p] / seconds[p] for p in seconds if seconds[p] > 0})
+
+
+def calibrate(options):
+    from carbonreport.workflows.calibrate import calibrate as run
+
+    for found in run(say=print):
+        s, f = found.fit.sensor, found.fit
+        print(
+            f"    {s.kernel} {s.width_s * 1000:.2f} ± {s.width_sd_s * 1000:.2f} ms, delay {s.delay_s * 1000:.2f} ms, residual {f.residual_watts:.1f} of {f.swing_watts:.0f} W, kept {found.kept}"
+        )
+
+
+def mixes(options):
+    loads, counter = Loads(), Counter()
+    print("    steps [ms]:", {k: round(1000 * v, 3) for k, v in loads.step_s.items()})
+    truth = {name: counter.watts_of(lambda n=name: loads.run(n, 0.024)) for name in "ABCD"}
+    print("    alone [W]:", {k: round(v) for k, v in truth.items()})
+    rng = random.Random(4)
+    for short_ms in (16, 8, 4):
+        with carbonreport.trace(f"mix{short_ms}", out=options.out, edges="gpu", meters=("nvml",)) as run:
+            time.sleep(0.5)
+            end_s = time.perf_counter() + 20
+            while time.perf_counter() < end_s:
+                for name, length_s in (("A", 0.024), ("D", short_ms / 1000), ("B", 0.024), ("C", short_ms / 1000)):
+                    with run.span(name):
+                        loads.run(name, length_s * rng.uniform(0.85, 1.15))
+                torch.cuda.synchronize()
+        sums, found = attributed(run)
+        counts = {p: t.stretches for p, t in zip(sums.paths, sums.times, strict=True)}
+        lengths = {p: round(1000 * t.stretch_s, 2) for p, t in zip(sums.paths, sums.times, strict=True)}
+        print(f"  mix {short_ms} ms: repeats {counts}, lengths [ms] {lengths}")
+        show(found, {k: truth[k] for k in "ABC"})
+        sensor = find_sensor("NVIDIA H200", "", "samples")
+        print("    sensor used:", sums.sensor.kernel, sums.sensor.width_s, sums.sensor.delay_s, sums.sensor.source, "; shipped:", sensor)
+        boxcar_of(run, options, truth["C"], short_ms, loads)
+
+
+def boxcar_of(run, options, true_watts, short_ms, loads):
+    """The same mix again with samples taken for means of 20 ms."""
+    from carbonreport.measure.meters.nvml import NvmlMeter
+    from carbonreport.model.sensor import Sensor
+
+    wrong = Sensor("boxcar", 0.02, 0.0, 0.02, 0.0003, 0.0003, "as means")
+    module = sys.modules[NvmlMeter.__module__]
+    kept = module.find_sensor
+    module.find_sensor = lambda *a, **k: wrong
+    rng = random.Random(5)
+    try:
+        with carbonreport.trace(f"boxcar{short_ms}", out=options.out, edges="gpu", meters=("nvml",)) as other:
+            time.sleep(0.5)
+            end_s = time.perf_counter() + 18
+            while time.perf_counter() < end_s:
+                for name, length_s in (("A", 0.024), ("D", short_ms / 1000), ("B", 0.024), ("C", short_ms / 1000)):
+                    with other.span(name):
+                        loads.run(name, length_s * rng.uniform(0.85, 1.15))
+                torch.cuda.synchronize()
+    finally:
+        module.find_sensor = kept
+    _, found = attributed(other)
+    watts = float(found.watts[found.paths.index("C")])
+    print(f"    samples read as 20 ms means: C {watts:.0f} W, off by {watts - true_watts:+.0f}, residual {found.residual_watts:.0f} W")
+
+
+def single(options):
+    loads, counter = Loads(), Counter()
+    truth = {name: counter.watts_of(lambda n=name: loads.run(n, 0.024)) for name in "AC"}
+    print("    alone [W]:", {k: round(v) for k, v in truth.items()}, "contrast", round(truth["A"] - truth["C"]))
+    rng = random.Random(6)
+    errors, covered = {"24-32": [], "48-72": []}, []
+    for part in range(4):
+        with carbonreport.trace(f"single{part}", out=options.out, edges="gpu", meters=("nvml",)) as run:
+            time.sleep(0.5)
+            for i in range(29):
+                for name, low, high in (("A", 0.024, 0.072), ("C", 0.024, 0.072)):
+                    with run.span(f"{name}{i}"):
+                        loads.run(name, rng.uniform(low, high))
+                torch.cuda.synchronize()
+            time.sleep(0.5)
+        sums = run.record.sums[0]
+        mean_watts = sums.joules / sums.seconds
+        for excerpt in sums.excerpts:
+            for column, seconds, watts, sd in single_spans(excerpt, sums.sensor, mean_watts):
+                name = sums.paths[column][:1]
+                if name not in truth:
+                    continue
+                error = watts - truth[name]
+                covered.append(abs(error) < QUANTILE * sd)
+                kind = "24-32" if seconds < 0.032 else "48-72" if seconds >= 0.048 else None
+                if kind:
+                    errors[kind].append(error)
+    for kind, values in errors.items():
+        v = np.array(values)
+        print(f"    {kind} ms: {v.size} spans, 90 % within {np.percentile(np.abs(v), 90):.1f} W, median error {np.median(v):+.1f} W")
+    print(f"    inside their printed 90 %: {np.mean(covered):.2f} of {len(covered)}")
+
+
+class Training:
+    """Transformer blocks in bf16 with AdamW: forward, backward, optimiser."""
+
+    def __init__(self, width=2048, blocks=4, tokens=(8, 1024)):
+        layers = [torch.nn.TransformerEncoderLayer(width, 16, 4 * width, batch_first=True, dropout=0.0) for _ in range(blocks)]
+        self.model = torch.nn.Sequential(*layers).cuda().bfloat16()
+        self.x = torch.randn(*tokens, width, device="cuda", dtype=torch.bfloat16)
+        self.optimiser = torch.optim.AdamW(self.model.parameters(), lr=1e-5, fused=True)
+        for _ in range(10):
+            self.step(lambda _: nullcontext())
+        torch.cuda.synchronize()
+
+    def step(self, span):
+        with span("forward"):
+            loss = self.model(self.x).float().pow(2).mean()
+        with span("backward"):
+            loss.backward()
+        with span("optimiser"):
+            self.optimiser.step()
+            self.optimiser.zero_grad(set_to_none=False)
+
+    def only_optimiser(self):
+        self.optimiser.step()
+        self.optimiser.zero_grad(set_to_none=False)
+
+
+def step(options):
+    training, counter = Training(), Counter()
+    alone = counter.watts_of(training.only_optimiser, 6.0)
+    print(f"    optimiser alone: {alone:.0f} W, {1000 * Loads.time(training.only_optimiser):.2f} ms a step")
+    training.step(lambda _: nullcontext())
+    with carbonreport.trace("training", out=options.out, edges="gpu", meters=("nvml",)) as run:
+        steps, end_s = 0, time.perf_counter() + options.seconds
+        while time.perf_counter() < end_s:
+            with run.span("step"):
+                training.step(run.span)
+            steps += 1
+            if steps % 4 == 0:
+                torch.cuda.synchronize()
+    sums, found = attributed(run)
+    print(
+        f"    {steps} steps in {options.seconds:.0f} s; lengths [ms]",
+        {p: round(1000 * t.stretch_s, 2) for p, t in zip(sums.paths, sums.times, strict=True)},
+    )
+    print(
+        "    rhythms:",
+        {p: (round(1000 * t.rhythm.period_s, 2), round(1000 * t.rhythm.jitter_s, 2)) for p, t in zip(sums.paths, sums.times, strict=True)},
+        found.aliased,
+    )
+    show(found, {"step/optimiser": alone})
+    import subprocess
+
+    print(
+        subprocess.run(
+            [sys.executable, "-m", "carbonreport", "show", str(run.path), "--zone", "DE", "--pue", "1.2"],
+            capture_output=True,
+            text=True,
+            check=False,
+        ).stdout
+    )
+
+
+def edges(options):
+    torch.zeros(1, device="cuda")
+    for kind in ("host", "gpu"):
+        with carbonreport.trace(f"edges-{kind}", out=options.out, edges=kind, meters=("nvml",)) as run:
+            time.sleep(1.5)
+            times, empty = [], []
+            for _ in range(60):
+                gc.disable()
+                begin = time.perf_counter_ns()
+                for _ in range(200):
+                    with run.span("x"):
+                        pass
+                times.append((time.perf_counter_ns() - begin) / 200 / 2)
+                begin = time.perf_counter_ns()
+                for _ in range(200):
+                    with nullcontext():
+                        pass
+                empty.append((time.perf_counter_ns() - begin) / 200 / 2)
+                gc.enable()
+                torch.cuda.synchronize()
+                time.sleep(0.05)
+        print(
+            f"    {kind} edges: {statistics.median(times) / 1000:.2f} µs an edge (quartiles {np.percentile(times, 25) / 1000:.2f}–{np.percentile(times, 75) / 1000:.2f}), empty block {statistics.median(empty) / 1000:.2f}"
+        )
+
+
+def slowdown(options):
+    training = Training()
+    count = max(12, round(1.15 / Loads.time(lambda: training.step(lambda _: nullcontext()), 10)))
+
+    def window(span):
+        torch.cuda.synchronize()
+        begin = time.perf_counter()
+        for _ in range(count):
+            training.step(span)
+        torch.cuda.synchronize()
+        return time.perf_counter() - begin
+
+    rng, ratios, same = random.Random(7), [], []
+    plain = lambda _: nullcontext()  # noqa: E731
+    pairs = options.pairs
+    for i in range(pairs):
+        order = [0, 1]
+        rng.shuffle(order)
+        seconds = {}
+        for which in order:
+            if which:
+                with carbonreport.trace(f"slow{i}", out=options.out, edges="gpu", meters=("nvml",)) as run:
+                    time.sleep(0.4)
+                    window(run.span)
+                    seconds[1] = window(run.span)
+            else:
+                time.sleep(0.4)
+                window(plain)
+                seconds[0] = window(plain)
+        ratios.append(seconds[1] / seconds[0] - 1)
+        a, b = window(plain), window(plain)
+        same.append((b / a if rng.random() < 0.5 else a / b) - 1)
+    for name, values in (("with three spans", ratios), ("A/A", same)):
+        v = np.array(values)
+        boot = np.random.default_rng(8)
+        medians = [np.median(boot.choice(v, v.size)) for _ in range(4000)]
+        means = [np.mean(boot.choice(v, v.size)) for _ in range(4000)]
+        print(
+            f"    {name}: {v.size} pairs of {count} steps, median {100 * np.median(v):+.3f} % [{100 * np.percentile(medians, 2.5):+.3f}, {100 * np.percentile(medians, 97.5):+.3f}], mean {100 * v.mean():+.3f} % [{100 * np.percentile(means, 2.5):+.3f}, {100 * np.percentile(means, 97.5):+.3f}], a window {1000 * seconds[0]:.0f} ms"
+        )
+
+
+def zeus(options):
+    from zeus.monitor import ZeusMonitor
+
+    loads, counter = Loads(), Counter()
+    truth = counter.watts_of(lambda: loads.run("D", 0.024))
+    monitor = ZeusMonitor(gpu_indices=[0])
+    for length_s, count in ((0.02, 60), (0.1, 20), (1.0, 5)):
+        watts = []
+        for _ in range(count):
+            for _ in range(4):
+                loads.run("D", 0.02)
+            monitor.begin_window("w", sync_execution=True)
+            loads.run("D", length_s)
+            found = monitor.end_window("w", sync_execution=True)
+            watts.append(found.total_energy / found.time)
+        print(f"    zeus, windows of {1000 * length_s:.0f} ms: {min(watts):.0f} to {max(watts):.0f} W, true {truth:.0f}")
+    with carbonreport.trace("beside-zeus", out=options.out, edges="gpu", meters=("nvml",)) as run:
+        for _ in range(700):
+            with run.span("D"):
+                loads.run("D", 0.02)
+            with run.span("C"):
+                loads.run("C", random.uniform(0.008, 0.012))
+            torch.cuda.synchronize()
+    show(attributed(run)[1], {"D": truth})
+    training = Training()
+    plain = Loads.time(lambda: training.step(lambda _: nullcontext()), 40)
+
+    def windowed():
+        monitor.begin_window("s", sync_execution=True)
+        training.step(lambda _: nullcontext())
+        monitor.end_window("s", sync_execution=True)
+
+    print(f"    a zeus window around each step: {100 * (Loads.time(windowed, 40) / plain - 1):+.1f} %")
+
+
+def cpu(options):
+    training = Training()
+    for kind in (None, "gpu"):
+        with carbonreport.trace("cpu", out=options.out, edges="gpu", meters=("nvml",)) as run:
+            time.sleep(3)
+            span = run.span if kind else (lambda _: nullcontext())
+            before, begin = thread_seconds(), time.perf_counter()
+            end_s = begin + 20
+            while time.perf_counter() < end_s:
+                training.step(span)
+                torch.cuda.synchronize()
+            share = (thread_seconds() - before) / (time.perf_counter() - begin)
+        print(f"    sampler's processor time, {'three spans a step' if kind else 'no spans'}: {100 * share:.2f} % of a core for one board")
+
+
+def thread_seconds():
+    """Processor time of the sampler's thread."""
+    sampler = next(t for t in threading.enumerate() if t.name == "carbonreport-sampler")
+    fields = Path(f"/proc/self/task/{sampler.native_id}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("sections", nargs="+")
+    parser.add_argument("--out", default="build/h200")
+    parser.add_argument("--seconds", type=float, default=370)
+    parser.add_argument("--pairs", type=int, default=60)
+    options = parser.parse_args()
+    print(torch.cuda.get_device_name(), pynvml.__name__, torch.__version__, sys.version.split()[0])
+    for name in options.sections:
+        print(f"{name}:", flush=True)
+        begin = time.perf_counter()
+        try:
+            globals()[name](options)
+        except Exception:
+            traceback.print_exc(file=sys.stdout)
+        print(f"    [{time.perf_counter() - begin:.0f} s]", flush=True)
+
+
+if __name__ == "__main__":
+    main()
