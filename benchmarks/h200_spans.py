@@ -17,6 +17,7 @@ import time
 import traceback
 from contextlib import nullcontext
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pynvml
@@ -24,32 +25,55 @@ import torch
 
 import carbonreport
 from carbonreport.combine.attribute import attribute
-from carbonreport.combine.single import single_spans
+from carbonreport.combine.single import seen, single_spans
 from carbonreport.sensors import find_sensor
 
 QUANTILE = 1.645
 
 
-class Loads:
-    """Four loads in small steps of known length."""
+def candidates():
+    """Loads of many kinds, in steps of some tenths of a millisecond."""
+    loads = {}
+    for kind, dtype in (("fp32", torch.float32), ("bf16", torch.bfloat16)):
+        for rows, inner, columns in (
+            (512, 2048, 2048),
+            (1024, 1024, 1024),
+            (1536, 1536, 1536),
+            (4096, 4096, 4096),
+            (256, 4096, 8192),
+            (1024, 512, 8192),
+        ):
+            a, b = torch.randn(rows, inner, device="cuda", dtype=dtype), torch.randn(inner, columns, device="cuda", dtype=dtype)
+            c = torch.empty(rows, columns, device="cuda", dtype=dtype)
+            loads[f"{kind} {rows}x{inner}x{columns}"] = lambda a=a, b=b, c=c: torch.matmul(a, b, out=c)
+    for count in (2**25, 2**28):
+        x, y = torch.randn(count, device="cuda"), torch.empty(count, device="cuda")
+        loads[f"copy {count}"] = lambda x=x, y=y: y.copy_(x)
+        loads[f"sine {count}"] = lambda x=x, y=y: torch.sin(x, out=y)
+    return loads
 
-    def __init__(self):
-        side = 4096
-        self.a, self.b = torch.randn(side, side, device="cuda"), torch.randn(side, side, device="cuda")
-        self.c = torch.empty_like(self.a)
-        self.ah, self.bh = self.a.bfloat16(), self.b.bfloat16()
-        self.ch = torch.empty_like(self.ah)
-        self.big = torch.empty(256 * 2**20 // 4, device="cuda")
-        self.big2 = torch.empty_like(self.big)
-        small = 2048
-        self.sa, self.sb = torch.randn(small, small, device="cuda"), torch.randn(small, small, device="cuda")
-        self.sc = torch.empty_like(self.sa)
-        self.one = {
-            "A": lambda: torch.matmul(self.sa, self.sb, out=self.sc),
-            "B": lambda: self.big2.copy_(self.big),
-            "C": lambda: torch.cuda._sleep(400_000),
-            "D": lambda: torch.matmul(self.ah, self.bh, out=self.ch),
-        }
+
+class Loads:
+    """A, B and D draw different powers under the most that is asked for; C spins."""
+
+    chosen: ClassVar[dict[str, str]] = {}
+
+    def __init__(self, most_watts=600.0):
+        found = candidates()
+        if not Loads.chosen:
+            counter, watts = Counter(), {}
+            for name, one in found.items():
+                step_s = self.time(one)
+                count = max(1, round(0.02 / step_s))
+                if step_s < 0.003:
+                    watts[name] = counter.watts_of(lambda one=one, count=count: [one() for _ in range(count)], 1.5)
+            fitting = sorted((w, name) for name, w in watts.items() if w < most_watts)
+            print("    candidates [W]:", {name: round(w) for w, name in sorted((w, n) for n, w in watts.items())})
+            a, b = fitting[-1][1], fitting[-2][1]
+            d = next((n for w, n in fitting if w > 450), fitting[-3][1])
+            Loads.chosen = {"A": a, "B": b, "D": d}
+            print("    chosen:", {k: (v, round(watts[v])) for k, v in Loads.chosen.items()})
+        self.one = {k: found[v] for k, v in Loads.chosen.items()} | {"C": lambda: torch.cuda._sleep(400_000)}
         self.step_s = {name: self.time(one) for name, one in self.one.items()}
 
     @staticmethod
@@ -157,7 +181,7 @@ def mixes(options):
         counts = {p: t.stretches for p, t in zip(sums.paths, sums.times, strict=True)}
         lengths = {p: round(1000 * t.stretch_s, 2) for p, t in zip(sums.paths, sums.times, strict=True)}
         print(f"  mix {short_ms} ms: repeats {counts}, lengths [ms] {lengths}")
-        show(found, {k: truth[k] for k in "ABC"})
+        show(found, truth)
         sensor = find_sensor("NVIDIA H200", "", "samples")
         print("    sensor used:", sums.sensor.kernel, sums.sensor.width_s, sums.sensor.delay_s, sums.sensor.source, "; shipped:", sensor)
         boxcar_of(run, options, truth["C"], short_ms, loads)
@@ -206,6 +230,8 @@ def single(options):
             time.sleep(0.5)
         sums = run.record.sums[0]
         mean_watts = sums.joules / sums.seconds
+        truth = pooled(sums) or truth
+        print("    in place [W]:", {k: round(v) for k, v in truth.items()})
         for excerpt in sums.excerpts:
             for column, seconds, watts, sd in single_spans(excerpt, sums.sensor, mean_watts):
                 name = sums.paths[column][:1]
@@ -222,26 +248,36 @@ def single(options):
     print(f"    inside their printed 90 %: {np.mean(covered):.2f} of {len(covered)}")
 
 
-class Training:
-    """Transformer blocks in bf16 with AdamW: forward, backward, optimiser."""
+def pooled(sums):
+    """Power of A and C in the same run, from all their occurrences together."""
+    samples = [s for e in sums.excerpts for s in e.samples]
+    stretches = [t for e in sums.excerpts for t in e.stretches]
+    names = ["A", "C", ""]
+    of = np.array([[sums.paths[c][:1] == n for n in names] for c, *_ in stretches], float)
+    design = seen(stretches, np.array([t for t, _ in samples]), sums.sensor) @ of
+    watts = np.linalg.lstsq(design, np.array([w for _, w in samples]), rcond=None)[0]
+    return dict(zip(names[:2], watts[:2].tolist(), strict=True))
 
-    def __init__(self, width=2048, blocks=4, tokens=(8, 1024)):
-        layers = [torch.nn.TransformerEncoderLayer(width, 16, 4 * width, batch_first=True, dropout=0.0) for _ in range(blocks)]
-        self.model = torch.nn.Sequential(*layers).cuda().bfloat16()
-        self.x = torch.randn(*tokens, width, device="cuda", dtype=torch.bfloat16)
+
+class Training:
+    """Four transformer blocks of 200 million parameters each, bf16 by autocast, AdamW in fp32: forward, backward, optimiser."""
+
+    def __init__(self, width=4096, blocks=4, tokens=(8, 1024)):
+        layers = [torch.nn.TransformerEncoderLayer(width, 32, 4 * width, batch_first=True, dropout=0.0) for _ in range(blocks)]
+        self.model = torch.nn.Sequential(*layers).cuda()
+        self.x = torch.randn(*tokens, width, device="cuda")
         self.optimiser = torch.optim.AdamW(self.model.parameters(), lr=1e-5, fused=True)
         for _ in range(10):
             self.step(lambda _: nullcontext())
         torch.cuda.synchronize()
 
     def step(self, span):
-        with span("forward"):
+        with span("forward"), torch.autocast("cuda", torch.bfloat16):
             loss = self.model(self.x).float().pow(2).mean()
         with span("backward"):
             loss.backward()
         with span("optimiser"):
-            self.optimiser.step()
-            self.optimiser.zero_grad(set_to_none=False)
+            self.only_optimiser()
 
     def only_optimiser(self):
         self.optimiser.step()
@@ -290,54 +326,58 @@ def edges(options):
         with carbonreport.trace(f"edges-{kind}", out=options.out, edges=kind, meters=("nvml",)) as run:
             time.sleep(1.5)
             times, empty = [], []
-            for _ in range(60):
+            for i in range(60):
                 gc.disable()
                 begin = time.perf_counter_ns()
                 for _ in range(200):
                     with run.span("x"):
                         pass
-                times.append((time.perf_counter_ns() - begin) / 200 / 2)
-                begin = time.perf_counter_ns()
+                middle = time.perf_counter_ns()
                 for _ in range(200):
                     with nullcontext():
                         pass
-                empty.append((time.perf_counter_ns() - begin) / 200 / 2)
+                end = time.perf_counter_ns()
                 gc.enable()
                 torch.cuda.synchronize()
-                time.sleep(0.05)
+                time.sleep(0.25)
+                if i >= 20:  # by then the pool has its events
+                    times.append((middle - begin) / 400)
+                    empty.append((end - middle) / 400)
+        low, high = np.percentile(times, [25, 75]) / 1000
         print(
-            f"    {kind} edges: {statistics.median(times) / 1000:.2f} µs an edge (quartiles {np.percentile(times, 25) / 1000:.2f}–{np.percentile(times, 75) / 1000:.2f}), empty block {statistics.median(empty) / 1000:.2f}"
+            f"    {kind} edges: {statistics.median(times) / 1000:.2f} µs an edge (quartiles {low:.2f}–{high:.2f}), empty block {statistics.median(empty) / 1000:.2f}"
         )
 
 
 def slowdown(options):
     training = Training()
-    count = max(12, round(1.15 / Loads.time(lambda: training.step(lambda _: nullcontext()), 10)))
+    count = max(4, round(1.1 / Loads.time(lambda: training.step(lambda _: nullcontext()), 10)))
 
-    def window(span):
+    def window(span, steps=count):
         torch.cuda.synchronize()
         begin = time.perf_counter()
-        for _ in range(count):
+        for _ in range(steps):
             training.step(span)
         torch.cuda.synchronize()
         return time.perf_counter() - begin
 
+    def plain(_):
+        return nullcontext()
+
     rng, ratios, same = random.Random(7), [], []
-    plain = lambda _: nullcontext()  # noqa: E731
-    pairs = options.pairs
-    for i in range(pairs):
+    for i in range(options.pairs):
         order = [0, 1]
         rng.shuffle(order)
         seconds = {}
         for which in order:
             if which:
                 with carbonreport.trace(f"slow{i}", out=options.out, edges="gpu", meters=("nvml",)) as run:
-                    time.sleep(0.4)
-                    window(run.span)
+                    time.sleep(0.3)
+                    window(run.span, 4)
                     seconds[1] = window(run.span)
             else:
-                time.sleep(0.4)
-                window(plain)
+                time.sleep(0.3)
+                window(plain, 4)
                 seconds[0] = window(plain)
         ratios.append(seconds[1] / seconds[0] - 1)
         a, b = window(plain), window(plain)
@@ -422,7 +462,7 @@ def main():
         begin = time.perf_counter()
         try:
             globals()[name](options)
-        except Exception:
+        except Exception:  # noqa: BLE001 - the other sections are worth having
             traceback.print_exc(file=sys.stdout)
         print(f"    [{time.perf_counter() - begin:.0f} s]", flush=True)
 

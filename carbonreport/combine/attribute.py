@@ -25,6 +25,8 @@ SHORTEST_UNCALIBRATED_S = 0.016
 SHORTEST_LIMITED_S = 0.004
 MOST_LIMITED_SHARE = 0.5
 LACK_OF_FIT_SDS = 3.0
+WORST_MOVE_SHARE = 0.15  # of its power; a smaller move widens the interval instead
+SD_OF_90_PERCENT = 1.645
 LONGEST_UNCUT_S = 0.8 * CUT_FROM_S  # with some jitter none of the stretches is cut
 EDGE_FLOOR_S = 0.0002
 LEAST_CONTRAST_WATTS = 100.0
@@ -82,6 +84,7 @@ class _Solver:
         while refused:
             self._tell_together(*refused)
             refused = self._refused_group()
+        self._widen_by_lack_of_fit()
 
     # Solving
 
@@ -202,11 +205,22 @@ class _Solver:
             return f"{length} is short for a board that was at its power limit for {limited:.0%} of the time"
         if self._sd_share(group) > WORST_SD_SHARE:
             return self._too_uncertain(group)
-        if stretch_s < LONGEST_UNCUT_S and abs(moved_watts) > LACK_OF_FIT_SDS * self._sd_watts(group):
+        if self._lacks_fit(column, moved_watts) and abs(moved_watts) > WORST_MOVE_SHARE * self.watts[column]:
             return f"its power moves by {abs(moved_watts):.0f} W when long spans are cut into pieces: power is not constant inside them"
         if self._condition_of(column) > WORST_CONDITION:
             return "it comes together with others too often"
         return ""
+
+    def _lacks_fit(self, column: int, moved_watts: float) -> bool:
+        is_uncut = self.sums.times[column].stretch_s < LONGEST_UNCUT_S
+        return is_uncut and abs(moved_watts) > LACK_OF_FIT_SDS * self._sd_watts(_Group([column], {}))
+
+    def _widen_by_lack_of_fit(self) -> None:
+        """A power that moves a little when long spans are cut is known no better than that move."""
+        moved = self._moved_by_pieces()
+        for column in self.used:
+            if self._is_judged(column) and self._lacks_fit(column, moved[column]):
+                self.covariance[column, column] += (moved[column] / SD_OF_90_PERCENT) ** 2
 
     def _too_uncertain(self, group: _Group) -> str:
         return f"its power would be {self._watts(group):.0f} W with a standard deviation of {self._sd_watts(group):.0f} W"

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from carbonreport.combine.charge import charge
 from carbonreport.combine.embodied import embodied_emissions
@@ -96,14 +97,20 @@ def _unique(notes: Sequence[Note]) -> tuple[Note, ...]:
 
 
 def _length_notes(counted: Sequence[ChargedRun]) -> list[Note]:
-    return [Note("zero-length", f"run {c.run.name!r} has no length") for c in counted if c.run.duration_s == 0]
+    return [Note("zero-length", f"run {c.run.name!r} has no length") for c in counted if c.run.duration_s == 0 and c.run.is_complete]
+
+
+def is_read(run: RunRecord, device: str) -> bool:
+    """Whether a device of a run gave an energy at all: two readings, or a clean run without length, which needs none."""
+    points = next((len(trace.offsets_s) for trace in run.traces if trace.device == device), 0)
+    return points > 1 or (run.is_complete and run.duration_s == 0)
 
 
 def _covered(runs: Sequence[RunRecord]) -> float:
-    """Part of the devices' time with a reading."""
+    """Part of the devices' time with a reading; of a run that broke off before its first one nobody knows how long it was."""
     asked = sum(run.duration_s * len(run.devices) for run in runs)
     if asked == 0:
-        return 1.0 if all(run.devices for run in runs) else 0.0
+        return 1.0 if all(run.devices and run.is_complete for run in runs) else 0.0
     read = 0.0
     for run in runs:
         for trace in run.traces:
@@ -171,10 +178,11 @@ class _Sums:
         return tuple(merged.values())
 
     def kinds(self) -> tuple[tuple[DeviceKind, Quantity], ...]:
+        """Energy by kind, without those of which no device was ever read."""
         rows = []
         for kind in DEVICE_KINDS:
             parts = [p for p, _, _ in self._parts if p.device.kind == kind]
-            if parts:
+            if any(is_read(c.run, p.device.id) for p, _, c in self._parts if p.device.kind == kind):
                 amount = sum(p.amount for p in parts)
                 origin = self._weakest([(p.device.origin, p.amount) for p in parts])
                 rows.append((kind, self.quantity(amount, "J", device_factors(parts), origin, _joined(p.device.source for p in parts))))
@@ -260,7 +268,7 @@ class _Sums:
         parts = []
         for c, grams in zip(self.runs, self.slice_grams, strict=True):
             for i, quality in enumerate(QUALITIES):
-                if np.any(c.quality == i):
+                if np.any(_qualities(c) == i):
                     origin: Origin = "assumed" if c.grid.bounds is not None else _ORIGIN_OF_QUALITY[quality]
                     parts.append((origin, float(grams[c.quality == i].sum())))
         return self._weakest(parts)
@@ -300,7 +308,7 @@ class _Sums:
         energy = sum(float(self.slice_facility[i][self.runs[i].quality == quality].sum()) for i in runs)
         if facility:
             return energy / facility
-        return float(np.mean([np.mean(self.runs[i].quality == quality) if self.runs[i].quality.size else 0.0 for i in runs]))
+        return float(np.mean([np.mean(_qualities(self.runs[i]) == quality) for i in runs]))
 
     # Market, hours, widths
 
@@ -346,6 +354,11 @@ def _width_of(parts: Sequence[Part], grams: float) -> float:
 
 def _joined(sources: Iterable[str]) -> str:
     return "; ".join(dict.fromkeys(sources))
+
+
+def _qualities(c: ChargedRun) -> NDArray[np.int8]:
+    """Quality of each slice; of the series where a run without length has no slice. Shape (n,)."""
+    return c.quality if c.quality.size else c.grid.quality
 
 
 def _hour_of(c: ChargedRun) -> Array:

@@ -18,7 +18,7 @@ def pue_edges(profile: PueProfile, time_zone: str, start_s: float, end_s: float)
 
 
 def pue_at(profile: PueProfile, time_zone: str, edges_s: Array) -> Array:
-    """PUE of each slice; slices must not reach over an edge of `pue_edges`. Shape (n,).
+    """PUE of each slice; slices must not reach over an edge of `pue_edges`. Shape (n,); (1,) with the profile's value where there is no slice.
 
     Months and hours given together multiply: month x hour / mean of the hours.
 
@@ -26,9 +26,11 @@ def pue_at(profile: PueProfile, time_zone: str, edges_s: Array) -> Array:
         BadPue: A series that does not cover the slices.
     """
     starts = edges_s[:-1]
+    if not starts.size:
+        return np.array([profile.value])
     if profile.edges_s:
         return _of_series(profile, edges_s)
-    if not profile.varies or not starts.size:
+    if not profile.varies:
         return np.full(starts.size, profile.value)
     known_s, local_s = local_hours(time_zone, float(edges_s[0]), float(edges_s[-1]))
     _, months, hours = calendar(local_s)

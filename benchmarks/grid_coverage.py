@@ -1,0 +1,213 @@
+"""How often a 90 % interval of a typical profile holds the truth, on years that nothing was learnt from.
+
+    python benchmarks/grid_coverage.py RAW_FOLDER
+
+RAW_FOLDER/grid holds the hourly files and `profile_transfer_error.csv`, which names 31 series and their last year. Of each series the
+profile (`scripts/build_grid_data.py`) and its four error numbers (`scripts/grid_errors.py`) are made from the years before that year; random runs in it
+are charged at last year's level. Printed: coverage by length of run with its standard error and the worst zones, coverage if the level had
+been known, coverage if hours were independent, and the error after correction by the last observed hour as a share of that before. Exits
+with 1 where a figure leaves its band by more than its standard error.
+"""
+
+import csv
+import gzip
+import sys
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "scripts"))
+
+from build_grid_data import shape  # noqa: E402
+from grid_errors import LEVEL_CLASSES, class_of, level_sd, residuals, terms  # noqa: E402
+
+from carbonreport.combine.forecast import shares  # noqa: E402
+from carbonreport.combine.intervals import Z90, grid_sd  # noqa: E402
+from carbonreport.combine.seasonal import calendar, offsets  # noqa: E402
+from carbonreport.model.series import GridErrors  # noqa: E402
+
+Array = NDArray[np.float64]
+LENGTHS_H = (1, 6, 24, 168, 720)
+LEADS_H = (1, 2, 4, 7, 13, 25, 49)
+RUNS = 400
+BAND = (0.86, 0.96)
+LEAD_BANDS = {1: (0.15, 0.27), 7: (0.58, 0.72), 13: (0.67, 0.82)}
+INDEPENDENT_BAND = (0.2, 0.4)
+# Zones of the files that are not spelled as in the table of time zones.
+TIME_ZONES = {
+    "CISO": "US-CAL-CISO",
+    "ERCO": "US-TEX-ERCO",
+    "ISNE": "US-NE-ISNE",
+    "MISO": "US-MIDW-MISO",
+    "PJM": "US-MIDA-PJM",
+    "EPE": "US-SW-EPE",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A series with its last year apart.
+
+    Attributes:
+        name: Data set and zone.
+        time_zone: IANA name.
+        years: Hours by year before the last. [gCO2e/kWh]
+        test_year: The last year.
+        test: Its hours.
+    """
+
+    name: str
+    time_zone: str
+    years: dict[int, Array]
+    test_year: int
+    test: Array
+
+    def relative(self, year: int, others: Sequence[int]) -> Array:
+        """Relative intensity of a year's hours by the shape of others, each year at its own level, of mean one."""
+        shapes = [shape(self.time_zone, begin_s(other), self.years[other]) for other in others]
+        series = np.mean(shapes, axis=0)[cells(self.time_zone, year)]
+        return np.asarray(series / series.mean(), dtype=np.float64)
+
+    def changes(self) -> list[float]:
+        """Changes of ln(level) from one year to the next, the last one known before the test year."""
+        years = sorted(self.years)
+        return [float(np.log(self.years[b].mean() / self.years[a].mean())) for a, b in zip(years, years[1:], strict=False)]
+
+
+def begin_s(year: int) -> float:
+    return datetime(year, 1, 1, tzinfo=UTC).timestamp()
+
+
+def cells(time_zone: str, year: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Local month (from 0) and hour at the middle of each UTC hour of a year."""
+    start = begin_s(year)
+    at = start + 3600.0 * np.arange(round((begin_s(year + 1) - start) / 3600)) + 1800.0
+    local = at.copy()
+    for begin, until, offset in offsets(time_zone, start, begin_s(year + 1)):
+        local[(at >= begin) & (at < until)] += offset
+    _, months, hours = calendar(local)
+    return months - 1, hours
+
+
+def read(raw: Path) -> list[Held]:
+    """The 31 series."""
+    wanted = {(row["ds"], row["zone"]): int(row["test"]) for row in rows(raw / "profile_transfer_error.csv")}
+    zones = {row["zone"]: row["tz"] for row in rows(raw / "zone_timezones.csv")}
+    tall: dict[tuple[str, str], dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for name in ("hourly_2021_2024_20zones_direct_lifecycle.csv.gz", "hourly_open_sources_18zones.csv.gz"):
+        for row in rows(raw / name):
+            key = row["dataset"], row["zone"]
+            if row["factor"] == "lifecycle" and key in wanted:
+                tall[key][int(row["datetime_utc"][:4])].append(float(row["g_per_kwh"]))
+    found = []
+    for (dataset, zone), test_year in wanted.items():
+        years = {y: np.array(g) for y, g in tall[dataset, zone].items()}
+        before = {y: g for y, g in years.items() if y < test_year and g.size >= 8760}
+        found.append(Held(f"{zone} ({dataset}, {test_year})", zones[TIME_ZONES.get(zone, zone)], before, test_year, years[test_year]))
+    return found
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as lines:
+        return list(csv.DictReader(lines))
+
+
+def changes_before(raw: Path, year: int, held: Sequence[Held]) -> Mapping[float, list[float]]:
+    """Changes of ln(level) that were known before a year, by class of level: of all zones, else of the series themselves."""
+    levels: dict[str, dict[int, float]] = defaultdict(dict)
+    for row in rows(raw / "annual_averages.csv"):
+        if row["source"] == "electricitymaps_via_co2js" and int(row["year"]) < year and float(row["g_per_kwh"]) > 0:
+            levels[row["zone"]][int(row["year"])] = float(row["g_per_kwh"])
+    found: dict[float, list[float]] = {upper: [] for upper in LEVEL_CLASSES}
+    for by_year in levels.values():
+        for y in by_year:
+            if y - 1 in by_year:
+                found[class_of(by_year[y - 1])].append(float(np.log(by_year[y] / by_year[y - 1])))
+    if any(found.values()):
+        return found
+    pooled = [change for series in held if series.test_year <= year for change in series.changes()]
+    return dict.fromkeys(LEVEL_CLASSES, pooled)
+
+
+def predicted(series: Held) -> Array:
+    """Hours of the test year by the profile of the years before, at the level of the last of them. [gCO2e/kWh]"""
+    level = series.years[max(series.years)].mean()
+    months, hours = cells(series.time_zone, series.test_year)
+    mean_shape = np.mean([shape(series.time_zone, begin_s(y), g) for y, g in series.years.items()], axis=0)
+    return np.asarray(level * mean_shape[months, hours], dtype=np.float64)[: series.test.size]
+
+
+def main(folder: str) -> int:
+    """Print the figures; 1 where one leaves its band."""
+    raw = Path(folder) / "grid"
+    held = read(raw)
+    covered: dict[int, dict[str, float]] = {length: {} for length in LENGTHS_H}
+    alone: dict[int, list[float]] = {length: [] for length in LENGTHS_H}
+    known: dict[int, list[float]] = {length: [] for length in LENGTHS_H}
+    by_lead: dict[int, list[float]] = {lead: [] for lead in LEADS_H}
+    random = np.random.default_rng(20)
+    for series in held:
+        level = series.years[max(series.years)].mean()
+        sd = level_sd(series.changes(), changes_before(raw, series.test_year, held), level)
+        errors = GridErrors(terms(residuals(series.years, series.relative)), sd)
+        typical = predicted(series)
+        e = np.log(np.maximum(series.test, 0.5) / typical)
+        truth, guess = np.cumsum(np.append(0.0, series.test)), np.cumsum(np.append(0.0, typical))
+        for length in LENGTHS_H:
+            starts = random.integers(0, series.test.size - length, RUNS)
+            off = np.log(np.maximum(truth[starts + length] - truth[starts], 0.5) / (guess[starts + length] - guess[starts]))
+            hours, weights = 3600.0 * np.arange(length, dtype=np.float64), np.full(length, 1 / length)
+            covered[length][series.name] = _share(off, grid_sd(hours, weights, errors))
+            known[length].append(_share(off - np.log(truth[-1] / guess[-1]), grid_sd(hours, weights, GridErrors(errors.terms))))
+            alone[length].append(_share(off, float(np.sqrt(sum(s**2 for s, _ in errors.terms) / length))))
+        for lead in LEADS_H:
+            share = float(shares(errors, np.array([float(lead)]))[0])
+            by_lead[lead].append(float(np.sqrt(np.mean((e[lead:] - share * e[:-lead]) ** 2) / np.mean(e[lead:] ** 2))))
+    return report(covered, known, alone, by_lead)
+
+
+def _share(off: Array, sd: float) -> float:
+    """Part of the errors inside a 90 % interval."""
+    return float(np.mean(np.abs(off) <= Z90 * sd))
+
+
+def report(
+    covered: Mapping[int, Mapping[str, float]],
+    known: Mapping[int, Sequence[float]],
+    alone: Mapping[int, Sequence[float]],
+    by_lead: Mapping[int, Sequence[float]],
+) -> int:
+    """Print the tables; 1 where a figure is outside its band."""
+    outside = 0
+    print(f"coverage of the 90 % interval, {len(next(iter(covered.values())))} series, {RUNS} random runs each, last year's level")
+    for length, zones in covered.items():
+        held = list(zones.values())
+        mean, error = float(np.mean(held)), float(np.std(held) / np.sqrt(len(held)))
+        outside += not BAND[0] - error <= mean <= BAND[1] + error
+        worst = ", ".join(f"{name} {share * 100:.0f}" for name, share in sorted(zones.items(), key=lambda z: z[1])[:3])
+        independent = float(np.mean(alone[length]))
+        outside += length == 24 and not INDEPENDENT_BAND[0] <= independent <= INDEPENDENT_BAND[1]
+        level = float(np.mean(known[length]))
+        print(
+            f"  {length:4d} h: {mean * 100:.1f} ± {error * 100:.1f} %   level known: {level * 100:.1f} %   independent hours: {independent * 100:.0f} %"
+        )
+        print(f"          worst: {worst}")
+    print("error after correction by the last observed hour over that before, median of the series")
+    for lead, ratios in by_lead.items():
+        median = float(np.median(ratios))
+        low, high = LEAD_BANDS.get(lead, (0.0, 1.0))
+        outside += not low <= median <= high
+        print(f"  {lead:3d} h: {median:.2f}")
+    return int(outside > 0)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        raise SystemExit("usage: grid_coverage.py RAW_FOLDER")
+    raise SystemExit(main(sys.argv[1]))
