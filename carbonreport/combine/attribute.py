@@ -31,6 +31,7 @@ LONGEST_UNCUT_S = 0.8 * CUT_FROM_S  # with some jitter none of the stretches is 
 EDGE_FLOOR_S = 0.0002
 LEAST_CONTRAST_WATTS = 100.0
 TINY_SHARE = 0.01
+SLIVER_S = 0.002  # longer stretches have a power of their own, however few
 ALIKE = 0.9999  # cosine of two columns that always come together
 UNSEEN = 1e-6
 
@@ -120,7 +121,8 @@ class _Solver:
     def _is_sliver(self, column: int) -> bool:
         path = self.sums.paths[column]
         is_between = path == REST or any(p.startswith(path + "/") for p in self.sums.paths)
-        return is_between and self.seconds[column] < TINY_SHARE * self.sums.seconds
+        is_short = self.sums.times[column].stretch_s < SLIVER_S
+        return is_between and is_short and self.seconds[column] < TINY_SHARE * self.sums.seconds
 
     def _response_moves(self, solution: Solution) -> list[Array]:
         """How far power moves when the sensor is one deviation other than believed. [W] Shapes (k,)."""

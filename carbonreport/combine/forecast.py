@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from carbonreport.combine.intervals import grid_sd
+from carbonreport.combine.intervals import Z90, grid_sd
 from carbonreport.combine.seasonal import expand
 from carbonreport.errors import FamilyMix
 from carbonreport.model.series import QUALITIES, Array, GridErrors, IntensitySeries, SeasonalProfile
@@ -120,7 +120,22 @@ def ahead_sd(start_s: Array, weights: Array, errors: GridErrors) -> float:
 def sd_by_lead(errors: GridErrors, lead_h: Array) -> Array:
     """What is left of the error of a single hour at each lead, as sd of ln. Shape (n,)."""
     whole = float(_covariance(errors, np.zeros(1))[0])
+    if whole <= 0:
+        return np.zeros(lead_h.shape)
     return np.sqrt(np.maximum(whole - shares(errors, lead_h) ** 2 * whole, 0.0))
+
+
+def hour_factors(series: IntensitySeries) -> Array:
+    """90 % factor of each interval taken alone, by its quality and lead. Shape (n,)."""
+    found = np.ones(series.grams_per_kwh.shape)
+    for quality, errors in series.errors.items():
+        here = series.quality == QUALITIES.index(quality)
+        if errors.observed_s is None:
+            sd = np.full(here.shape, math.sqrt(float(_covariance(errors, np.zeros(1))[0])))
+        else:
+            sd = sd_by_lead(errors, np.maximum(series.edges_s[:-1] - errors.observed_s, 0.0) / SECONDS_PER_HOUR)
+        found[here] = np.exp(Z90 * sd[here])
+    return found
 
 
 def _covariance(errors: GridErrors, distance_h: Array) -> Array:

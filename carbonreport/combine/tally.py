@@ -59,8 +59,6 @@ class Tally:
         self._finish_stretch(at_s)
         self._open = {self._column(path): share for path, share in open_from_now.items()} or {0: 1.0}
         self._since_s = self._passed_s = at_s
-        for column in self._open:
-            self._times[column].stretches += 1
 
     def until(self, at_s: float) -> None:
         """What is open stays so at least up to here; pass the part that cannot be the end of its stretch."""
@@ -116,6 +114,7 @@ class Tally:
         else:
             self._pass(at_s, BODY)
         for column, share in self._open.items():
+            self._times[column].stretches += at_s > self._since_s
             if column:
                 self._excerpts.stretch(column, self._since_s, at_s, share)
             elif at_s > self._since_s:
