@@ -123,6 +123,7 @@ class SampledGauge:
             gaps,
             tuple(notes),
             self._snapped(news),
+            {self.device.id: self._sensor.period_s if self._sensor else self._source.blur_s},
             {} if unseen_joules is None else {self.device.id: unseen_joules},
         )
 

@@ -61,6 +61,7 @@ class Poll:
         gaps: Periods without a reading that ended in this poll.
         notes: What the reader of the record must know.
         samples: New power samples of devices that have them.
+        periods_s: Time between two readings of a device's power sensor. [s]
         unseen_joules: Half-width of the 90 % interval of what a device drew while its sensor did not look, for the whole run. [J]
     """
 
@@ -69,6 +70,7 @@ class Poll:
     gaps: tuple[Gap, ...] = ()
     notes: tuple[Note, ...] = ()
     samples: tuple[Samples, ...] = ()
+    periods_s: Mapping[str, float] = field(default_factory=dict)
     unseen_joules: Mapping[str, float] = field(default_factory=dict)
 
 

@@ -149,8 +149,7 @@ class Sampler:
         self._gains.update(poll.gains)
         self._unseen.update(poll.unseen_joules)
         self._ledger.add_samples(poll.samples, self._curves)
-        for samples in poll.samples:
-            self._periods[samples.device] = samples.sensor.period_s
+        self._periods.update(poll.periods_s)
         for note in poll.notes:
             self._note(note)
 

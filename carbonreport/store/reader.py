@@ -134,13 +134,14 @@ def load(path: str | Path) -> RunRecord:
     path = Path(path)
     try:
         content = path.read_bytes()
+    except IsADirectoryError as error:
+        raise RecordError(f"{path} is a folder; name the records in it, such as {path}/*.jsonl") from error
     except OSError as error:
         raise RecordError(f"cannot read {path}: {error.strerror or error}") from error
     lines, is_torn = _complete_lines(content)
     if not lines or not _is_record(lines[0]):
-        raise RecordError(
-            f"{path} is not a carbonreport record: its first line has no field 'carbonreport'; records are the .jsonl files that `carbonreport run` writes"
-        )
+        why = "its first line has no field 'carbonreport'" if content.strip() else "it is empty"
+        raise RecordError(f"{path} is not a carbonreport record: {why}; records are the .jsonl files that `carbonreport run` writes")
     builder = _Builder(path, hashlib.sha256(content).hexdigest())
     for number, line in enumerate(lines, start=1):
         builder.add(number, line)
@@ -249,13 +250,14 @@ class _Builder:
             if tail.batch > self.batch:
                 self.spans += [(row, tail.devices) for row in tail.spans]
             duration_s, gains, unseen = max(duration_s, tail.offset_s), tail.gains, tail.unseen
-        self.notes.append(
-            Note(
-                "interrupted",
-                f"{self.path.stem} has no clean end; it is counted up to {duration_s:.0f} s after its start, at most its last two seconds are missing",
-            )
-        )
+        self.notes.append(Note("interrupted", self._how_it_broke_off(duration_s, has_tail=slot is not None)))
         return duration_s, gains, unseen
+
+    def _how_it_broke_off(self, duration_s: float, *, has_tail: bool) -> str:
+        if duration_s == 0:
+            return f"{self.path.stem} breaks off before its first reading; neither how long it ran nor what it used is known"
+        rest = "at most its last two seconds are missing" if has_tail else "what came later is not known, for its .tail is not beside it"
+        return f"{self.path.stem} has no clean end; it is counted up to {duration_s:.0f} s after its start, {rest}"
 
     def _record(self, run: _Run, duration_s: float, gains: dict[str, float], unseen: dict[str, float]) -> RunRecord:
         started_s = run.started.timestamp()
@@ -288,8 +290,8 @@ class _Builder:
 
 
 def _device(d: _Device, unseen_joules: float) -> Device:
-    """A device; what its sensor may have missed in the whole run widens the ends' interval. [J]"""
-    edge_joules = math.hypot(d.edge_joules, unseen_joules)
+    """A device; what its sensor may have missed in the whole run widens the interval of the run's two ends. [J]"""
+    edge_joules = math.hypot(d.edge_joules, unseen_joules / math.sqrt(2))
     return Device(d.id, d.name, d.kind, d.method, d.gain_low, d.gain_high, d.source, edge_joules, d.origin, d.count)
 
 

@@ -8,9 +8,10 @@ from typing import Any
 
 from carbonreport.errors import MeterError
 from carbonreport.measure.clock import Clock, RunClock
+from carbonreport.measure.edges import EdgeSource
 from carbonreport.measure.meter import Meter, Poll
 from carbonreport.measure.meters.nvml import NvmlMeter
-from carbonreport.measure.tracer import Run
+from carbonreport.measure.tracer import Run, RunPlan
 from carbonreport.model.run import Device, RunKind
 from carbonreport.testing.clock import NANOSECONDS_PER_SECOND, FakeClock
 from carbonreport.testing.nvml import FakeBoard, FakeNvml, LowPass
@@ -151,9 +152,23 @@ def virtual_trace(
         zone: Grid zone.
         pue: Power usage effectiveness of the site.
     """
+    return Run(plan_virtual(clock, *meters, out=out, name=name, kind=kind, zone=zone, pue=pue))
+
+
+def plan_virtual(
+    clock: FakeClock,
+    *meters: Meter,
+    out: Path,
+    name: str = "run",
+    kind: RunKind = "training",
+    zone: str | None = "DE",
+    pue: float | None = 1.0,
+    edges: EdgeSource | None = None,
+) -> RunPlan:
+    """What `virtual_trace` runs; `edges` marks spans in the work of a test's own GPU."""
     options = PlaceOptions(zone=zone, pue=None if pue is None else str(pue), site=None)
     plan = plan_run(name, kind=kind, folder=out, options=options, interval_s=1.0, meters=(), environ={})
-    return Run(replace(plan, clock=clock, ladders=[[("virtual", _giving(meter))] for meter in meters]))
+    return replace(plan, clock=clock, ladders=[[("virtual", _giving(meter))] for meter in meters], edges=edges)
 
 
 def _merged(polls: Sequence[Poll]) -> Poll:

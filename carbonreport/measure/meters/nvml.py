@@ -111,6 +111,7 @@ class NvmlMeter:
             gaps=tuple(gap for poll in polls for gap in poll.gaps),
             notes=tuple(notes),
             samples=tuple(samples for poll in polls for samples in poll.samples),
+            periods_s={device: period_s for poll in polls for device, period_s in poll.periods_s.items()},
             unseen_joules={device: joules for poll in polls for device, joules in poll.unseen_joules.items()},
         )
 
