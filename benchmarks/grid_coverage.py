@@ -16,6 +16,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -77,7 +78,7 @@ class Held:
     def changes(self) -> list[float]:
         """Changes of ln(level) from one year to the next, the last one known before the test year."""
         years = sorted(self.years)
-        return [float(np.log(self.years[b].mean() / self.years[a].mean())) for a, b in zip(years, years[1:], strict=False)]
+        return [float(np.log(self.years[b].mean() / self.years[a].mean())) for a, b in pairwise(years)]
 
 
 def begin_s(year: int) -> float:

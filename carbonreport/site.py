@@ -1,7 +1,8 @@
 """`carbonreport.toml`: what a lab knows of itself. Every field is checked; an error names the file and the field."""
 
+import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from difflib import get_close_matches
 from pathlib import Path
@@ -17,6 +18,7 @@ from carbonreport.model.statement import Facts
 from carbonreport.pue_file import read_pue
 
 FILE_NAME = "carbonreport.toml"
+_MOST_HOST_WATTS = 1e6
 
 
 class _Pue(msgspec.Struct, forbid_unknown_fields=True):
@@ -67,6 +69,12 @@ class _EmbodiedTable(msgspec.Struct, forbid_unknown_fields=True):
 class _Host(msgspec.Struct, forbid_unknown_fields=True):
     idle_watts: float
     busy_watts: float
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.idle_watts <= self.busy_watts < _MOST_HOST_WATTS:
+            raise ValueError(
+                f"idle_watts {self.idle_watts:g} and busy_watts {self.busy_watts:g}: give 0 or more, the busy power not below the idle one"
+            )
 
 
 class _File(msgspec.Struct, forbid_unknown_fields=True):
@@ -125,7 +133,74 @@ def read_site(path: Path | None) -> Site:
     except OSError as error:
         raise SiteError(f"cannot read the site file {path}: {error.strerror or error}") from error
     except (msgspec.DecodeError, tomllib.TOMLDecodeError, ValueError, BadPue) as error:
-        raise SiteError(f"{path}: {error}") from error
+        raise SiteError(f"{path}: {in_words(error, _fields_at)}") from error
+
+
+def in_words(error: Exception, known: Callable[[str], Sequence[str]] = lambda path: ()) -> str:
+    """An error of reading TOML in the words of its author, with the field in front.
+
+    Args:
+        error: What the reader of TOML or of its types raised.
+        known: Names of the fields of a table, by its path: "place.pue".
+    """
+    text = str(error)
+    if "codec can't decode" in text:
+        return "it is not UTF-8 text"
+    if found := _UNKNOWN_FIELD.search(text):
+        name, path = found["name"], found["path"] or ""
+        names = known(path)
+        near = get_close_matches(name, names, n=1)
+        hint = f"; nearest: {near[0]}" if near else f"; there are {', '.join(names)}" if names else ""
+        return f"{_joined(path, name)}: unknown field{hint}"
+    if found := _MISSING_FIELD.search(text):
+        return f"{_joined(found['path'] or '', found['name'])} is missing"
+    if found := _WRONG_TYPE.search(text):
+        wanted = list(dict.fromkeys(_TYPES[name] for name in found["wanted"].split(" | ") if name != "null" and name in _TYPES))
+        return f"{found['path'] or 'the file'}: must be {' or '.join(wanted) or found['wanted']}, not {_got(found['got'], found['wanted'])}"
+    if found := _AT_PATH.search(text):
+        return f"{found['path']}: {found['text']}"
+    return text
+
+
+_AT = r"(?: - at `\$\.?(?P<path>[^`]*)`)?"
+_UNKNOWN_FIELD = re.compile(rf"unknown field `(?P<name>[^`]*)`{_AT}")
+_MISSING_FIELD = re.compile(rf"missing required field `(?P<name>[^`]*)`{_AT}")
+_WRONG_TYPE = re.compile(rf"Expected `(?P<wanted>[^`]*)`, got `(?P<got>[^`]*)`{_AT}")
+_AT_PATH = re.compile(r"^(?P<text>.*) - at `\$\.?(?P<path>[^`]+)`$", re.DOTALL)
+_TYPES = {
+    "float": "a number",
+    "int": "a whole number",
+    "str": "text",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "a table",
+    "datetime": "a time",
+    "date": "a date",
+    "null": "empty",
+}
+
+
+def _got(name: str, wanted: str) -> str:
+    return "one with a fraction" if (name, "int" in wanted) == ("float", True) else _TYPES.get(name, name)
+
+
+def _joined(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
+
+
+def _fields_at(path: str) -> Sequence[str]:
+    """Names of the fields of a table of the site file."""
+    tables: dict[str, type[msgspec.Struct]] = {
+        "": _File,
+        "place": _Place,
+        "place.pue": _Pue,
+        "price": _Price,
+        "contract": _Contract,
+        "embodied": _EmbodiedTable,
+        "host": _Host,
+    }
+    table = _Embodied if path.startswith("embodied.devices") else tables.get(path)
+    return () if table is None else table.__struct_fields__
 
 
 def _site(file: _File, path: Path) -> Site:
@@ -161,7 +236,8 @@ def facts_of(table: Mapping[str, Any], prefix: str = "") -> Facts:
         try:
             msgspec.convert({key: value}, Facts, strict=False)  # "1.3e9" is a number too
         except ValueError as error:
-            raise ValueError(f"{prefix}{key}: {error}") from error
+            words = in_words(error)
+            raise ValueError(prefix + words if words.startswith(f"{key}: ") else f"{prefix}{key}: {words}") from error
     return msgspec.convert(dict(table), Facts, strict=False)
 
 
@@ -171,7 +247,7 @@ def _pue(given: _Pue | float | str | None, path: Path) -> PueProfile | None:
     if isinstance(given, _Pue):
         return _pue_table(given, path)
     text = str(given)
-    return pue_of_region(text) if is_region(text) else pue_from_text(text, f"site file {path.name}")
+    return pue_of_region(text) if is_region(text) else pue_from_text(text.strip().lower(), f"site file {path.name}")
 
 
 def _pue_table(given: _Pue, path: Path) -> PueProfile:

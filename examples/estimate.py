@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 from carbonreport.model.run import Place
+from carbonreport.render.digits import shown
 from carbonreport.workflows.charge import charge_records, load_records
 from carbonreport.workflows.estimate import Job, estimate
 from carbonreport.workflows.place import PlaceOptions
@@ -15,7 +16,7 @@ def main(folder: str = "runs") -> None:
     record = estimate(job, name="fine-tuning", kind="training", place=Place(), folder=Path(folder), options=PlaceOptions(zone="DE"))
     for zone in ("DE", "SE"):
         grams = charge_records(load_records([record]), PlaceOptions(zone=zone, pue="1.2")).footprint.grams
-        print(f"{zone}: {grams.value / 1000:.0f} kgCO2e [{grams.low / 1000:.0f}, {grams.high / 1000:.0f}]")
+        print(f"{zone}: {shown(grams).sentence}")
 
 
 if __name__ == "__main__":

@@ -62,7 +62,7 @@ ISO2 = dict(pair.split(":") for pair in _ISO_PAIRS.split())
 
 
 def build(raw: Path, out: Path) -> None:
-    """Write `odbl/zones.csv`, `odbl/shapes.csv.gz` and `ember_yearly.csv` below `out`."""
+    """Write `odbl/zones.csv`, `odbl/shapes.csv.gz`, `odbl/direct.csv` and `ember_yearly.csv` below `out`."""
     averages = list(_rows(raw / "grid" / "annual_averages.csv"))
     time_zones = {row["zone"]: row["tz"] for row in _rows(raw / "grid" / "zone_timezones.csv")} | TIME_ZONES
     table = {row["zone"]: row for row in _rows(raw / "grid" / "shape_12x24.csv.gz") if row["basis"] == "local"}
@@ -75,6 +75,7 @@ def build(raw: Path, out: Path) -> None:
     (out / "odbl").mkdir(parents=True, exist_ok=True)
     _write(out / "odbl" / "zones.csv", _zone_rows(raw, averages, time_zones, datasets, means))
     _write_gz(out / "odbl" / "shapes.csv.gz", _shape_rows(shapes))
+    _write(out / "odbl" / "direct.csv", _direct_rows(raw))
     _write(out / "ember_yearly.csv", _ember_rows(averages))
 
 
@@ -197,6 +198,14 @@ def _shape_rows(shapes: dict[str, Array]) -> Iterator[list[str]]:
     yield ["zone", *(f"m{month:02}h{hour:02}" for month in range(1, 13) for hour in range(24))]
     for zone in sorted(set(shapes) - CONSTANT):
         yield [zone, *(f"{value:.4f}" for value in shapes[zone].ravel())]
+
+
+def _direct_rows(raw: Path) -> Iterator[list[str]]:
+    """Direct over life-cycle intensity of 2024, by zone; without the zones where the source has it above 1, which no grid can have."""
+    yield ["zone", "direct_share"]
+    for row in _rows(raw / "method" / "direct_to_lifecycle_2024.csv"):
+        if float(row["ratio"]) <= 1:
+            yield [row["zone"] or "NA", row["ratio"]]  # Namibia's code reads as "not available" to some programs
 
 
 def _ember_rows(averages: list[Row]) -> Iterator[list[str]]:

@@ -3,8 +3,9 @@
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
 
@@ -18,8 +19,14 @@ _COMMANDS = {
     "estimate": "Write a record of a run that nobody measured.",
     "styles": "List the styles of a statement.",
     "verify": "Recompute a statement and find any changed digit.",
+    "refresh": "Fetch the hours of runs that had no network.",
+    "grid": "Look at grid zones and their typical days.",
     "doctor": "Say what this machine can measure, and what would help.",
 }
+
+
+class _ReaderGone(Exception):
+    """The reader of standard output has left; nothing is left to say."""
 
 
 class _Lazy(click.Group):
@@ -33,6 +40,13 @@ class _Lazy(click.Group):
             return None
         command: click.Command = import_module(f"carbonreport.cli.{cmd_name}").command
         return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command. Click itself would make an exit code 1 of a reader that has gone."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            raise _ReaderGone from error
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -61,13 +75,29 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         sys.exit(error.exit_code)
     except click.Abort:
         sys.exit(130)
-    except BrokenPipeError:  # the reader of a pipe has gone; nothing is left to say, and nothing must be flushed at the exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (BrokenPipeError, _ReaderGone):
+        _drop_output()
         sys.exit(0)
+    except UnicodeEncodeError as error:
+        _drop_output()
+        _say(
+            f"standard output is {error.encoding}, which has no {error.object[error.start]!a}; set PYTHONIOENCODING=utf-8, or a locale such as C.UTF-8"
+        )
+        sys.exit(1)
+    except OSError as error:
+        _drop_output()
+        _say(f"{error.filename or 'cannot write standard output'}: {error.strerror or error}")
+        sys.exit(1)
     except CarbonreportError as error:
         _say(str(error))
         sys.exit(1)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _drop_output() -> None:
+    """Let nothing be flushed to standard output at the exit."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _say(message: str) -> None:

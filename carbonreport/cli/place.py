@@ -33,7 +33,10 @@ def place_options(*, with_grid: bool = True) -> Callable[[F], F]:
         if with_grid:
             options.append(
                 click.option(
-                    "--grid", metavar="embedded|FILE.csv", help="Intensities: the embedded profiles (default) or a CSV with time,g_per_kwh."
+                    "--grid",
+                    metavar="embedded|FILE.csv|SOURCE",
+                    help="Intensities: the embedded profiles, a CSV with time,g_per_kwh, or electricitymaps, energycharts, uk. "
+                    "By default a run's own hours where refresh fetched them, else the profiles.",
                 )
             )
         for option in reversed(options):

@@ -44,7 +44,7 @@ def _summarise(finished: Finished, place: PlaceOptions) -> None:
     from carbonreport.workflows.summary import summary_lines
 
     try:
-        lines = summary_lines(finished.record, place)
+        lines = summary_lines(finished.record, place, finished.code)
     except CarbonreportError as error:
         lines = [f"carbonreport: no summary: {error}", f"carbonreport: record {finished.record}"]
     for line in lines:

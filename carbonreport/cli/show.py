@@ -12,9 +12,11 @@ from carbonreport.workflows.place import PlaceOptions
 @place_options()
 def command(records: tuple[str, ...], as_json: bool, place: PlaceOptions) -> None:
     """Show energy and emissions of records, together and by device, span and note."""
-    from carbonreport.workflows.charge import charge_records, load_records
+    from carbonreport.workflows.charge import charge_records, load_records, overruled
 
     charged = charge_records(load_records(records), place)
+    for line in overruled(charged, place):
+        click.echo(f"carbonreport: {line}", err=True)
     if as_json:
         from carbonreport.render.formats.json import dumps, footprint_object
 
@@ -22,4 +24,4 @@ def command(records: tuple[str, ...], as_json: bool, place: PlaceOptions) -> Non
         return
     from carbonreport.cli.tables import print_footprint
 
-    print_footprint(charged.footprint)
+    print_footprint(charged.footprint, charged.counted)

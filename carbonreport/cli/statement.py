@@ -38,11 +38,13 @@ def command(
     place: PlaceOptions,
 ) -> None:
     """Write the energy statement of records: carbonreport statement runs/*.jsonl -o energy.tex."""
-    from carbonreport.workflows.charge import charge_records, load_records
+    from carbonreport.workflows.charge import charge_records, load_records, overruled
     from carbonreport.workflows.facts import facts_for
     from carbonreport.workflows.statement import Telling, asked, statement_text, write_statement
 
     charged = charge_records(load_records(records), place)
+    for line in overruled(charged, place):
+        click.echo(f"carbonreport: {line}", err=True)
     telling = Telling(facts_for(charged, facts), anonymous, asked(place, style, facts))
     if not outputs and bib is None:
         click.echo(statement_text(charged, "md", style=style, telling=telling), nl=False)

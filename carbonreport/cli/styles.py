@@ -6,10 +6,10 @@ import click
 @click.command("styles")
 def command() -> None:
     """List the styles of a statement, with the suffixes that each has."""
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
+    from carbonreport.cli.tables import Terminal
     from carbonreport.render.engine import about, style_folder, styles, suffixes
 
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -18,4 +18,4 @@ def command() -> None:
     for name in styles():
         folder = style_folder(name)
         table.add_row(name, " ".join(suffixes(folder)), Text(about(folder)))
-    Console(highlight=False, soft_wrap=True).print(table)
+    Terminal().print(table)

@@ -1,24 +1,39 @@
 """A footprint as tables for a terminal."""
 
+from collections.abc import Sequence
+
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from carbonreport.model.footprint import Footprint, SpanEnergy
+from carbonreport.combine.footprint import is_read
+from carbonreport.model.footprint import ChargedRun, DeviceEnergy, Footprint, SpanEnergy
 from carbonreport.model.quantity import Quantity
-from carbonreport.render.digits import duration, percent, scaled, shown
-from carbonreport.render.setting import is_unread
+from carbonreport.render.digits import duration, plain, share_in_words, shown
+from carbonreport.render.setting import is_timeless, is_too_short, is_unread, read_time
 from carbonreport.render.words import shortened
 
 _LONGEST_NOTE = 500
+_UNKNOWN = "not known"
 
 
-def print_footprint(footprint: Footprint) -> None:
-    """Totals, devices, spans and notes on standard output."""
-    console = Console(highlight=False, soft_wrap=True)
-    console.print(_totals(footprint))
+class Terminal(Console):
+    """Standard output; a reader that leaves early is left to the caller."""
+
+    def __init__(self) -> None:
+        super().__init__(highlight=False, soft_wrap=True)
+
+    def on_broken_pipe(self) -> None:
+        """Raise what rich would make an exit code 1 of."""
+        raise BrokenPipeError
+
+
+def print_footprint(footprint: Footprint, runs: Sequence[ChargedRun]) -> None:
+    """Totals, devices, spans and notes of the counted runs on standard output."""
+    console = Terminal()
+    console.print(_totals(footprint, runs))
     if footprint.devices:
-        console.print(_devices(footprint))
+        console.print(_devices(footprint, runs))
     if footprint.spans:
         console.print(_spans(footprint))
     for note in footprint.notes:
@@ -32,7 +47,7 @@ def _table(*columns: str) -> Table:
     return table
 
 
-def _totals(footprint: Footprint) -> Table:
+def _totals(footprint: Footprint, runs: Sequence[ChargedRun]) -> Table:
     table = _table("", "value", "90 % interval", "how known")
     rows: list[tuple[str, Quantity | None]] = [
         ("IT energy", footprint.it_joules),
@@ -46,32 +61,71 @@ def _totals(footprint: Footprint) -> Table:
     for label, quantity in rows:
         if quantity is not None:
             text = shown(quantity)
+            value = (
+                f"{plain(quantity.value)}\u00a0{text.unit}" if label.startswith("grid ") else text.with_unit
+            )  # a datum, as in the statement
             is_known = quantity.unit not in ("J", "gCO2e") or not is_unread(footprint)
-            table.add_row(label, text.with_unit, text.interval, quantity.origin) if is_known else table.add_row(label, "not known")
-    table.add_row("wall-clock", duration(footprint.run_seconds), "", f"{percent(footprint.covered)} covered")
+            table.add_row(label, value, text.interval, quantity.origin) if is_known else table.add_row(label, _UNKNOWN)
+    table.add_row("wall-clock", _UNKNOWN if is_timeless(footprint) else duration(footprint.run_seconds))
+    table.add_row("time with readings", share_in_words(read_time(footprint, runs)))
     return table
 
 
-def _devices(footprint: Footprint) -> Table:
-    table = _table("device", "energy", "share", "method")
+def _devices(footprint: Footprint, runs: Sequence[ChargedRun]) -> Table:
+    table = _table("device", "energy", "90 % interval", "share", "method")
+    read = {device.id for c in runs for device in c.devices if is_read(c.run, device.id)}
     for device in footprint.devices:
-        name = shortened(device.name if device.count == 1 else f"{device.count} × {device.name}")
-        table.add_row(Text(name), scaled(device.it_joules, "J"), percent(device.share), device.method)
+        name = Text(shortened(device.name if device.count == 1 else f"{device.count} × {device.name}"))
+        if is_unread(footprint) or device.id not in read:
+            table.add_row(name, _UNKNOWN, "", "", device.method)
+        else:
+            text = shown(_with_interval(device, footprint))
+            table.add_row(name, text.with_unit, text.interval, share_in_words(device.share), device.method)
     return table
+
+
+def _with_interval(device: DeviceEnergy, footprint: Footprint) -> Quantity:
+    """A device's energy with the interval of its kind, relative to its size."""
+    return _of(device.it_joules, dict(footprint.kinds)[device.kind])
 
 
 def _spans(footprint: Footprint) -> Table:
     table = _table("span", "count", "time", "energy", "90 %", "emissions", "per item")
+    unread = is_unread(footprint)
     for span in footprint.spans:
-        table.add_row(Text("  " * span.path.count("/") + shortened(span.path.rpartition("/")[2])), *_span_cells(span))
-    table.add_row("outside spans", "", "", scaled(footprint.rest_joules, "J"), "", scaled(footprint.rest_grams, "gCO2e"), "")
+        name = Text("  " * span.path.count("/") + shortened(span.path.rpartition("/")[2]))
+        table.add_row(
+            name, f"{span.count:,}", duration(span.seconds), *([_UNKNOWN, "", "", ""] if unread else _span_cells(span, footprint.grams))
+        )
+    rest = (
+        [_UNKNOWN, "", ""]
+        if unread
+        else [_part(footprint.rest_joules, footprint.it_joules), "", _part(footprint.rest_grams, footprint.grams)]
+    )
+    table.add_row("outside spans", "", "", *rest, "")
     return table
 
 
-def _span_cells(span: SpanEnergy) -> list[str]:
-    begin = [f"{span.count:,}", duration(span.seconds)]
+def _part(value: float, whole: Quantity) -> str:
+    """A part of a whole, with the digits that the whole's interval allows."""
+    return shown(_of(value, whole)).with_unit
+
+
+def _of(value: float, whole: Quantity) -> Quantity:
+    times = value / whole.value if whole.value else 0.0
+    ends = sorted((whole.low * times, whole.high * times)) if times else [value, value]
+    return Quantity(value, ends[0], ends[1], whole.unit, whole.origin, whole.source)
+
+
+def _span_cells(span: SpanEnergy, grams: Quantity) -> list[str]:
+    """Energy, interval, emissions and energy per item."""
     if span.it_joules is None or span.grams is None or span.it_joules_low is None or span.it_joules_high is None:
-        return [*begin, "told with", shortened((span.told_with or "outside spans").rpartition("/")[2]), "", ""]
-    interval = f"{scaled(span.it_joules_low, 'J')} to {scaled(span.it_joules_high, 'J')}"
-    per_item = "" if span.joules_per_item is None else scaled(span.joules_per_item, "J")
-    return [*begin, scaled(span.it_joules, "J"), interval, scaled(span.grams, "gCO2e"), per_item]
+        return ["told with", shortened((span.told_with or "outside spans").rpartition("/")[2]), "", ""]
+    if is_too_short(span):
+        return ["too short", "to read", "", ""]
+    text = shown(Quantity(span.it_joules, span.it_joules_low, span.it_joules_high, "J", "estimated", "span"))
+    per_item = ""
+    if span.items and span.joules_per_item is not None:
+        low, high = span.it_joules_low / span.items, span.it_joules_high / span.items
+        per_item = shown(Quantity(span.joules_per_item, low, high, "J", "estimated", "span")).with_unit
+    return [text.with_unit, text.interval, _part(span.grams, grams), per_item]

@@ -11,9 +11,11 @@ from carbonreport.workflows.place import PlaceOptions
 @click.command("verify")
 @click.argument("statement", metavar="FILE", type=click.Path(path_type=Path))
 @click.argument("records", nargs=-1, required=True, metavar="RECORD…")
-@click.option("--style", metavar="NAME|./FOLDER", help="The statement's style, where no JSON beside it says so.")
-@click.option("--facts", metavar="FILE.toml", help="The facts it was made with, likewise.")
-@click.option("--anonymous", is_flag=True, help="It was written for a blind review.")
+@click.option(
+    "--style", metavar="NAME|./FOLDER", help="The statement's style, where the file does not say it itself: a folder of your own."
+)
+@click.option("--facts", metavar="FILE.toml", help="The facts it was made with, where no JSON beside it names them.")
+@click.option("--anonymous", is_flag=True, help="It was written for a blind review, where the file does not say so itself.")
 @place_options()
 def command(statement: Path, records: tuple[str, ...], style: str | None, facts: str | None, anonymous: bool, place: PlaceOptions) -> int:
     """Recompute a statement from its records and name every line that differs: carbonreport verify energy.tex runs/*.jsonl.

@@ -2,6 +2,9 @@
 
 Everything here may read files or talk to a provider; what it hands on is an `IntensitySeries`, and from there on all is arithmetic.
 `zones.py` is stdlib only, because the tracer asks it at its start.
+
+A provider is one file in `sources/` with two pure functions, `requests(ask, …)` (what to ask, as `fetch.Request`s) and `parse(ask, body)` (one
+answer as checked `Readings`), and `create(options, *, fill, fetch, cache, environ)`, which puts them behind the fetcher and the cache (`online.py`).
 """
 
 from typing import TYPE_CHECKING, Protocol

@@ -9,6 +9,8 @@ from typing import NamedTuple
 from carbonreport.errors import UnknownZone
 
 DATA = Path(__file__).resolve().parent.parent / "data"
+_LONGEST_CODE_PART = 3  # a shorter text is a code, not a part of a name
+_ALIKE = 0.7  # similarity from which a spelling is worth naming
 # The zone of a run of which nobody knows where it was.
 WORLD_ZONE = "WORLD"
 
@@ -43,6 +45,53 @@ ALIASES: dict[str, str] = {
     **{f"DK-{n}": f"DK-DK{n}" for n in range(1, 3)},
 }
 
+# What people call a zone beside the names in the tables: short names of countries, those of the language that is spoken there, and large
+# states that one market covers nearly alone -> zone.
+COMMON_NAMES: dict[str, str] = {
+    "KOREA": "KR",
+    "REPUBLIC-OF-KOREA": "KR",
+    "UNITED-KINGDOM": "GB",
+    "BRITAIN": "GB",
+    "ENGLAND": "GB",
+    "SCOTLAND": "GB",
+    "WALES": "GB",
+    "HOLLAND": "NL",
+    "CZECH-REPUBLIC": "CZ",
+    "TURKIYE": "TR",
+    "VIET-NAM": "VN",
+    "UAE": "AE",
+    "EMIRATES": "AE",
+    "BURMA": "MM",
+    "AMERICA": "US",
+    "UNITED-STATES-OF-AMERICA": "US",
+    "CHILE": "CL-SEN",
+    "CALIFORNIA": "US-CAL-CISO",
+    "TEXAS": "US-TEX-ERCO",
+    "NEW-YORK": "US-NY-NYIS",
+    "NEW-ENGLAND": "US-NE-ISNE",
+    "BELGIE": "BE",
+    "BELGIQUE": "BE",
+    "BRASIL": "BR",
+    "CESKO": "CZ",
+    "DANMARK": "DK",
+    "DEUTSCHLAND": "DE",
+    "ESPANA": "ES",
+    "ITALIA": "IT",
+    "MAGYARORSZAG": "HU",
+    "NEDERLAND": "NL",
+    "NIHON": "JP",
+    "NIPPON": "JP",
+    "NORGE": "NO",
+    "OSTERREICH": "AT",
+    "POLSKA": "PL",
+    "SCHWEIZ": "CH",
+    "SUISSE": "CH",
+    "SUOMI": "FI",
+    "SVERIGE": "SE",
+}
+# Names in the tables that mean several places, or none without the country: refused, with their zones among the nearest.
+_SEVERAL_PLACES = frozenset({"CONGO", "EAST", "GEORGIA", "MAIN-ISLANDS", "PENINSULA", "SOUTH-ISLAND", "VICTORIA", "VIRGIN-ISLANDS"})
+
 # Names that say a time and no place, though newer tz databases link some of them to a city.
 PLACELESS = frozenset({"UTC", "GMT", "EST", "MST", "HST", "EST5EDT", "CST6CDT", "MST7MDT", "PST8PDT", "CET", "MET", "EET", "WET"})
 
@@ -59,8 +108,9 @@ class ZoneRow(NamedTuple):
 def resolve_zone(text: str, data: Path = DATA) -> str:
     """The zone that a text means, spelled as in Electricity Maps.
 
-    Accepts any zone in any case, two- and three-letter country codes, and names of market areas (DE_LU, CAISO, PJM). Where the package was
-    built without the table of zones, the country of the zone is all that can be told.
+    Accepts any zone in any case, two- and three-letter country codes, names of market areas (DE_LU, CAISO, PJM), English names that mean
+    one zone (Germany, Hong Kong, California), and what ENTSO-E, EIA, WattTime and the clouds call them (aliases.py). Where the package was built without the table of zones, the country of the zone is all
+    that can be told.
 
     Raises:
         UnknownZone: No zone of that name; it names the three nearest.
@@ -76,12 +126,25 @@ def resolve_zone(text: str, data: Path = DATA) -> str:
         return key
     if key in countries:
         return countries[key]
+    from carbonreport.grid.aliases import other_name, successor  # tables that few names need
+
+    if named := _named(data).get(_plain(text)):
+        return named
+    if (zone := other_name(key, zones)) in zones:
+        return str(zone)
+    if (now := successor(key, zones)) in zones:
+        raise UnknownZone(text, [f"{now} ({zones[str(now)].name}), where its hours are now"])
     raise UnknownZone(text, _nearest(text, data))
 
 
 def sub_zones(country: str, data: Path = DATA) -> tuple[str, ...]:
     """Zones inside a country, without the country itself; none where the country is one zone."""
     return tuple(code for code, row in _zones(data).items() if row.country == country and code != country)
+
+
+def all_zones(data: Path = DATA) -> tuple[ZoneRow, ...]:
+    """Every zone of the table, by code."""
+    return tuple(_zones(data).values())
 
 
 def time_zone_of(zone: str, data: Path = DATA) -> str | None:
@@ -112,13 +175,38 @@ def _nearest(text: str, data: Path) -> list[str]:
     """Up to three zones with a similar code or name."""
     from difflib import get_close_matches  # only on the way to an error; it loads re
 
+    zones, asked = _zones(data), _plain(text)
+    codes = {code: code for code in zones} | {name: code for name, code in ALIASES.items() if code in zones}
+    codes |= {iso3: iso2 for iso3, iso2 in _countries(data).items() if iso2 in zones}
+    names = {_plain(row.name): code for code, row in reversed(zones.items())} | {n: c for n, c in _named(data).items() if c in zones}
+    holding = [names[name] for name in sorted(names, key=len) if len(asked) > _LONGEST_CODE_PART and asked in name]
+    spellings = codes if len(asked) <= _LONGEST_CODE_PART or asked.split("-")[0] in zones else names | codes
+    close = [spellings[spelling] for spelling in get_close_matches(asked, spellings, n=9, cutoff=_ALIKE)]
+    found = dict.fromkeys([*holding, *close])
+    return [f"{code} ({zones[code].name})" for code in list(found)[:3]]
+
+
+def _plain(text: str) -> str:
+    """A name in capitals without accents, with hyphens between its words and nothing in brackets."""
+    from unicodedata import combining, normalize
+
+    bare = "".join(c for c in normalize("NFKD", text.partition("(")[0].partition("[")[0]) if not combining(c))
+    words = bare.upper().replace("_", " ").replace("-", " ").split()
+    return "-".join(words[1:] if len(words) > 1 and words[0] == "THE" else words)
+
+
+@lru_cache(maxsize=4)
+def _named(data: Path) -> dict[str, str]:
+    """Plain English name -> zone, of names that mean one zone alone."""
     zones = _zones(data)
-    spellings: dict[str, str] = {row.name.upper(): code for code, row in reversed(zones.items())}
-    spellings |= {code: code for code in zones} | {name: code for name, code in ALIASES.items() if code in zones}
-    spellings |= {iso3: iso2 for iso3, iso2 in _countries(data).items() if iso2 in zones}
-    close = get_close_matches(text.strip().upper().replace("_", "-"), spellings, n=9)
-    codes = dict.fromkeys(spellings[spelling] for spelling in close)
-    return [f"{code} ({zones[code].name})" for code in list(codes)[:3]]
+    pairs = [(_plain(row.name), code) for code, row in zones.items()]
+    pairs += [(_plain(row["name"]), ALIASES.get(row["iso2"], row["iso2"])) for row in _rows(data / "ember_yearly.csv")]
+    codes: dict[str, set[str]] = {}
+    for name, code in pairs:
+        codes.setdefault(name, set()).add(code)
+    known = {code for _, code in pairs}
+    single = {name: min(found) for name, found in codes.items() if len(found) == 1 and name not in _SEVERAL_PLACES}
+    return single | {name: code for name, code in COMMON_NAMES.items() if code in known}
 
 
 @lru_cache(maxsize=4)

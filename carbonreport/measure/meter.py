@@ -63,6 +63,7 @@ class Poll:
         samples: New power samples of devices that have them.
         periods_s: Time between two readings of a device's power sensor. [s]
         unseen_joules: Half-width of the 90 % interval of what a device drew while its sensor did not look, for the whole run. [J]
+        is_used: Whether the run was seen on a board so far; empty where all boards count, and a board that does not say is absent.
     """
 
     readings: tuple[Reading, ...]
@@ -72,6 +73,7 @@ class Poll:
     samples: tuple[Samples, ...] = ()
     periods_s: Mapping[str, float] = field(default_factory=dict)
     unseen_joules: Mapping[str, float] = field(default_factory=dict)
+    is_used: Mapping[str, bool] = field(default_factory=dict)
 
 
 class Meter(Protocol):

@@ -58,6 +58,7 @@ class Sampler:
         self._notes: dict[str, Note] = {}
         self._unseen: dict[str, float] = {}
         self._periods: dict[str, float] = {}
+        self._is_used: dict[str, bool] = {}
         self._ledger = SpanLedger(clock)
         self._has_gpu_edges = edges is not None
         self._edges = EdgeResolver(queue, edges)
@@ -148,6 +149,7 @@ class Sampler:
                 curve.add(reading.offset_s, reading.joules)
         self._gains.update(poll.gains)
         self._unseen.update(poll.unseen_joules)
+        self._is_used.update(poll.is_used)
         self._ledger.add_samples(poll.samples, self._curves)
         self._periods.update(poll.periods_s)
         for note in poll.notes:
@@ -247,7 +249,12 @@ class Sampler:
             "spans": spans,
             "gains": self._gains,
             "unseen": self._unseen,
+            "unused": self._unused(),
         }
+
+    def _unused(self) -> list[str]:
+        """Devices that are read but do not count."""
+        return [device for device, is_used in self._is_used.items() if not is_used]
 
     def finish(self) -> None:
         """Take the last readings and close the record."""
@@ -264,7 +271,7 @@ class Sampler:
         self._append_sums()
         joules = {device: curve.joules_at(end_s) * self._gains.get(device, 1.0) for device, curve in self._curves.items()}
         self.result = Result(end_s, joules, tuple(self._notes.values()))
-        self._writer.append(end_line(end_s, self._gains, self._unseen))
+        self._writer.append(end_line(end_s, self._gains, self._unseen, self._unused()))
         self._writer.close(is_clean=True)
 
     def _note_spans(self) -> None:

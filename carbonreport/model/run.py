@@ -169,6 +169,7 @@ class RunRecord:
         traces: One a device.
         spans: By path and quarter hour.
         sums: What each device's power samples say of the spans; empty where there were no spans or no known sensor.
+        unused: Ids of visible boards on which no process of the run was seen; they were read and do not count.
         environment: Versions and hardware in words: driver, cpu, python, carbonreport.
         notes: What a reader must know of how it was recorded.
         source: Name of the file it came from, or "".
@@ -185,6 +186,7 @@ class RunRecord:
     traces: tuple[EnergyTrace, ...]
     spans: tuple[Span, ...] = ()
     sums: tuple[SpanSums, ...] = ()
+    unused: tuple[str, ...] = ()
     place: Place = field(default_factory=Place)
     parent: str | None = None
     job: str | None = None
@@ -202,6 +204,9 @@ class RunRecord:
         if not 0 <= self.started_s < _LATEST_START_S:
             raise ValueError(f"started is {self.started_s!r} s after 1970, which is not before 2200")
         known = {device.id for device in self.devices}
+        for device_id in self.unused:
+            if device_id not in known:
+                raise ValueError(f"unknown device {device_id!r} is called unused")
         for trace in self.traces:
             if trace.device not in known:
                 raise ValueError(f"trace of unknown device {trace.device!r}")

@@ -20,14 +20,16 @@ class Family:
         factor: "lifecycle", "direct" or "not stated".
         accounting: "consumption", "production" or "not stated".
         signal: "average" or "marginal".
+        gas: "CO2e", or "CO2" where the other greenhouse gases are left out.
     """
 
     factor: str = "lifecycle"
     accounting: str = "consumption"
     signal: str = "average"
+    gas: str = "CO2e"
 
     def __str__(self) -> str:
-        return f"{self.signal}, {self.factor}, {self.accounting}-based"
+        return f"{self.signal}, {self.factor}, {self.accounting}-based" + ("" if self.gas == "CO2e" else f", {self.gas} alone")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +39,13 @@ class GridErrors:
     Attributes:
         terms: Pairs (sd, hours): a part that is forgotten exponentially with that time constant.
         level_sd: A part that is common to all hours.
+        observed_s: Begin of an observed hour by which those after it were corrected, POSIX seconds, or None; their error is smaller
+            than the other two say (`combine/forecast.py`), and stated by them it errs on the wide side.
     """
 
     terms: tuple[tuple[float, float], ...] = ()
     level_sd: float = 0.0
+    observed_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,7 +7,7 @@ from carbonreport.model.statement import Statement
 from carbonreport.render.digits import duration, plain, shown
 from carbonreport.render.facts import details
 from carbonreport.render.paragraph import paragraph
-from carbonreport.render.setting import Group, Setting, is_unread
+from carbonreport.render.setting import Group, Setting, is_timeless, is_unread
 from carbonreport.render.table import omissions, rows, run_rows
 from carbonreport.render.works import TOOL, works_of
 from carbonreport.units import hours
@@ -48,7 +48,8 @@ def _first_few(texts: list[str]) -> list[str]:
 
 def _figures(footprint: Footprint) -> tuple[tuple[str, str], ...]:
     """Names of macros and their text: letters only, since TeX allows no digits in them."""
-    pairs = [("WallClock", duration(footprint.run_seconds)), ("GpuHours", plain(hours(footprint.gpu_seconds)))]
+    time = ("not known", "not known") if is_timeless(footprint) else (duration(footprint.run_seconds), plain(hours(footprint.gpu_seconds)))
+    pairs = [("WallClock", time[0]), ("GpuHours", time[1])]
     quantities = {
         "ItEnergy": footprint.it_joules,
         "FacilityEnergy": footprint.facility_joules,

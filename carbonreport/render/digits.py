@@ -1,7 +1,8 @@
 """How many digits a number deserves: they follow its interval.
 
 Half the interval to one significant digit (two if it begins with 1), the value to the same place, three digits at most. Where the
-interval spans more than a factor of two, one digit (two if it begins with 1) and the range in front; beyond ten, the order of magnitude.
+interval spans more than a factor of two, one digit (two if it begins with 1) and the range in front; beyond ten "about" stands before
+it, and from a hundred on only the order of magnitude is left. A PUE is a published datum: it keeps its two decimals.
 """
 
 import math
@@ -23,9 +24,12 @@ _SCALES = {"J": _ENERGY_UNITS, "gCO2e": _MASS_UNITS, "gCO2e/kWh": (("gCO₂e/kWh
 _UNITS_OF_ZERO = ("kWh", "gCO₂e", "gCO₂e/kWh", "")
 
 _WIDE = 2.0  # high / low above which one digit and the range in front are all that is honest
-_VERY_WIDE = 10.0  # above which only the order of magnitude is
+_VERY_WIDE = 10.0  # above which the digit is no more than "about"
+_BOUNDLESS = 100.0 * (1 - 1e-9)  # from which on only the order of magnitude is honest
+_RATIO, _DECIMALS_OF_RATIO = "1", 2
 _MOST_DIGITS = 3
 _SMALLEST_PART = 0.1  # of a unit: a smaller part is not written in the unit of the whole
+_LEAST_SHARE = 0.005  # a smaller one would be printed as 0 %
 _SPACE = "\u00a0"  # a number and its unit stay on one line
 
 
@@ -89,9 +93,11 @@ def shown(quantity: Quantity, *, beside: Quantity | None = None) -> Shown:
     value, low, high = quantity.value / size, quantity.low / size, quantity.high / size
     if low == value == high == 0:
         return Shown("0", "0", "0", unit, False)
+    if quantity.unit == _RATIO:
+        value_text, low_text, high_text = (_at(x, _DECIMALS_OF_RATIO) for x in (value, low, high))
+        return Shown(value_text, low_text, high_text, unit, False)
     if _is_wide(quantity):
-        text = _rough(value) if high / low <= _VERY_WIDE else _order(value, low, high)
-        return Shown(text, _rough(low), _rough(high), unit, True)
+        return Shown(_central(value, low, high), _rough(low), _rough(high), unit, True)
     place = _place((high - low) / 2, value)
     return Shown(_at(value, place), _at(low, place), _at(high, place), unit, False)
 
@@ -110,6 +116,15 @@ def counted(items: float) -> str:
 def percent(share: float) -> str:
     """0.64 as 64 %."""
     return f"{share * 100:.0f}{_SPACE}%"
+
+
+def share_in_words(share: float) -> str:
+    """64 %; under 1 % and over 99 % where rounding would make nothing, or all, of a part."""
+    if 0 < share < _LEAST_SHARE:
+        return f"under 1{_SPACE}%"
+    if 1 - _LEAST_SHARE < share < 1:
+        return f"over 99{_SPACE}%"
+    return percent(share)
 
 
 def scaled(value: float, unit: str) -> str:
@@ -182,6 +197,13 @@ def _significant(x: float, digits: int) -> str:
         return "0"
     rounded = round(x, digits - 1 - _exponent(x))
     return _at(rounded, digits - 1 - _exponent(rounded))
+
+
+def _central(x: float, low: float, high: float) -> str:
+    """The value inside a wide interval."""
+    if high / low <= _VERY_WIDE:
+        return _rough(x)
+    return f"about {_significant(x, 1)}" if high / low < _BOUNDLESS else _order(x, low, high)
 
 
 def _order(x: float, low: float, high: float) -> str:

@@ -12,6 +12,9 @@ from carbonreport.errors import OutputError
 _PACKAGE = Path(__file__).resolve().parent.parent
 _ABOUT = "about.txt"
 _BEGIN, _END = "statement.", ".j2"
+PLAIN = "plain"
+OWN_STYLE = " in a style of one's own"
+BLIND = " for a blind review"
 
 
 def template_folders() -> list[Path]:
@@ -72,6 +75,12 @@ def fill(style: str, template: str, escape: Callable[[str], str], values: dict[s
         raise OutputError(f"style {style!r}: {error.name or template}, line {error.lineno}: {error.message}") from error
     except (jinja2.TemplateError, TypeError, ValueError, ArithmeticError) as error:
         raise OutputError(f"style {style!r}: {template}: {error}") from error
+
+
+def made_as(style: str, *, is_anonymous: bool) -> "Raw":
+    """What the head of a file says of its making beside the tool: nothing of the plain style, the name of a built-in one, no folder."""
+    named = "" if style == PLAIN else f" in style {style}" if style in styles() else OWN_STYLE
+    return Raw(f"{named}{BLIND if is_anonymous else ''}")
 
 
 def _environment(folder: Path, escape: Callable[[str], str], is_tex: bool) -> jinja2.Environment:

@@ -6,15 +6,15 @@ from dataclasses import replace
 from carbonreport.model.footprint import ChargedRun, Footprint
 from carbonreport.model.statement import Details
 from carbonreport.render.digits import Shown, counted, duration, percent, plain, shown
-from carbonreport.render.form_words import NO_ENERGY, NOBREAK, NOT_GIVEN, functional_unit, said, time_in_words, unsaid
+from carbonreport.render.form_words import NOBREAK, NOT_GIVEN, functional_unit, said, time_in_words, unsaid
 from carbonreport.render.forms import card, card_rows, gpai_rows, sci_rows
-from carbonreport.render.paragraph import place_in_words, preparation_shares, project_hours, what_ran
+from carbonreport.render.paragraph import nothing_read, place_in_words, preparation_shares, project_hours, what_ran
 from carbonreport.render.setting import (
     Group,
     Setting,
     gpu_count,
-    is_estimate,
     is_gpu_only,
+    is_mostly_estimate,
     is_unread,
     not_covered,
     reason_left_out,
@@ -104,12 +104,12 @@ def project(footprint: Footprint, groups: Sequence[Group], setting: Setting) -> 
 
 def _energy(footprint: Footprint, runs: Sequence[ChargedRun]) -> str:
     if is_unread(footprint):
-        return NO_ENERGY
+        return nothing_read(footprint)
     if footprint.run_seconds == 0:
         return _NO_LENGTH
     many = len(runs) > 1
     who = f"The run{'s' if many else ''}"
-    used = f"{who} {'are' if many else 'is'} estimated to have used" if is_estimate(footprint) else f"{who} used"
+    used = f"{who} {'are' if many else 'is'} estimated to have used" if is_mostly_estimate(footprint) else f"{who} used"
     gpus = f", the GPU{'s' if gpu_count(footprint) > 1 else ''} alone" if is_gpu_only(footprint) else ""
     factor = {"lifecycle": ", life-cycle", "direct": ", direct"}.get(footprint.grids[0].family.factor, "")
     facility = shown(footprint.facility_joules).sentence

@@ -6,17 +6,14 @@ from dataclasses import dataclass
 
 from carbonreport.model.footprint import Footprint, SpanEnergy
 from carbonreport.model.quantity import Quantity
+from carbonreport.model.statement import Details
 from carbonreport.render.digits import duration, plain
-from carbonreport.render.setting import (
-    Group,
-    Setting,
-)
+from carbonreport.render.setting import Group, Setting, is_timeless, is_too_short
 from carbonreport.render.words import shortened
 from carbonreport.units import hours
 
 NOBREAK = "\u00a0"
 NOT_GIVEN = "not given"
-NO_ENERGY = "No energy could be read, so that neither energy nor emissions can be stated."
 
 
 def unsaid(setting: Setting) -> str:
@@ -31,8 +28,22 @@ def said(text: str | None) -> str:
 
 def time_in_words(footprint: Footprint) -> str:
     """12.4 h (49.6 GPU-hours)."""
+    if is_timeless(footprint):
+        return "a time that is not known"
     gpu_hours = f" ({plain(hours(footprint.gpu_seconds))}{NOBREAK}GPU-hours)" if footprint.gpu_seconds else ""
     return f"{duration(footprint.run_seconds)}{gpu_hours}"
+
+
+def unanswered(details: Details) -> tuple[str, ...]:
+    """What a form on compute resources asks for and nobody gave, each with the key that gives it."""
+    memory, _, storage = details.memory.partition("; ")
+    asked = (
+        ("the cluster or cloud (site, in [place])", details.workers),
+        ("memory of a worker (memory_gb)", memory),
+        ("storage (storage)", storage),
+        ("the compute of the whole project (project_gpu_hours)", details.project),
+    )
+    return tuple(what for what, text in asked if NOT_GIVEN in text)
 
 
 # Functional unit
@@ -58,7 +69,7 @@ def functional_unit(groups: Sequence[Group], setting: Setting) -> FunctionalUnit
     unit = setting.facts.functional_unit
     if unit is None or unit.casefold() == "run":
         return None
-    counting = [(group, span) for group in groups for span in group.footprint.spans if span.has_item_energy]
+    counting = [(group, span) for group in groups for span in group.footprint.spans if span.has_item_energy and not is_too_short(span)]
     named = [(group, span) for group, span in counting if span.path == unit]
     chosen = named or [(group, span) for group, span in counting if span.path.rpartition("/")[2] == unit]
     if len({span.path for _, span in chosen}) != 1:

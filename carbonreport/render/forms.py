@@ -1,22 +1,26 @@
 """Rows of the forms: a model card, the EU model documentation form, ISO/IEC 21031."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
 from carbonreport.combine.footprint import total
 from carbonreport.model.footprint import ChargedRun, Footprint
+from carbonreport.model.origin import Origin
 from carbonreport.model.quantity import Quantity
 from carbonreport.model.statement import CardData
-from carbonreport.render.digits import Shown, counted, percent, plain, shown
-from carbonreport.render.form_words import NO_ENERGY, NOBREAK, NOT_GIVEN, FunctionalUnit, functional_unit, said, time_in_words, unsaid
-from carbonreport.render.paragraph import method_of, without_class
+from carbonreport.render.digits import Shown, counted, plain, share_in_words, shown
+from carbonreport.render.form_words import NOBREAK, NOT_GIVEN, FunctionalUnit, functional_unit, said, time_in_words, unsaid
+from carbonreport.render.paragraph import method_of, nothing_read, pue_basis
 from carbonreport.render.setting import (
     Group,
     Setting,
     gpus_by_name,
     is_estimate,
+    is_timeless,
     is_unread,
     not_covered,
+    read_time,
     reason_left_out,
 )
 from carbonreport.render.table import hardware
@@ -99,7 +103,7 @@ def _training_rows(groups: Sequence[Group]) -> list[tuple[str, str]]:
     return [
         (
             "Training time, wall-clock" + (", summed over runs" if len(runs) > 1 else ""),
-            f"{plain(days(whole.run_seconds), 2)}{NOBREAK}days",
+            "not known: no reading" if is_timeless(whole) else f"{plain(days(whole.run_seconds), 2)}{NOBREAK}days",
         ),
         ("Training time, hardware", _hardware_days(whole)),
         ("Training energy, IT equipment", _megawatt_hours(whole, whole.it_joules)),
@@ -109,6 +113,8 @@ def _training_rows(groups: Sequence[Group]) -> list[tuple[str, str]]:
 
 
 def _hardware_days(footprint: Footprint) -> str:
+    if is_timeless(footprint):
+        return "not known: no reading"
     seconds = footprint.gpu_seconds or footprint.run_seconds
     return f"{plain(days(seconds), 2)}{NOBREAK}{'GPU-days' if footprint.gpu_seconds else 'host-days'}"
 
@@ -135,19 +141,35 @@ def _apart(groups: Sequence[Group], kind: str) -> str:
 def _method_in_words(footprint: Footprint, runs: Sequence[ChargedRun]) -> str:
     """About a hundred words."""
     if is_unread(footprint):
-        return f"{NO_ENERGY} Not covered: {listed(not_covered(footprint, runs))}."
-    verb = "Energy was estimated, not measured" if is_estimate(footprint) else "Energy was read while the training ran"
+        return f"{nothing_read(footprint)} Not covered: {listed(not_covered(footprint, runs))}."
     kinds = "; ".join(f"{_KIND_NAMES[kind]}: {method_of(footprint, kind)}" for kind, _ in footprint.kinds)
     it, facility = shown(footprint.it_joules), shown(footprint.facility_joules)
-    covered = "" if is_estimate(footprint) else f"Readings cover {percent(footprint.covered)} of the time. "
+    covered = "" if is_estimate(footprint) else f"Readings cover {share_in_words(read_time(footprint, runs))} of the time. "
     return (
-        f"{verb}, device by device ({kinds}). The figure of the IT equipment is the sum over all training runs among the records, search, preliminary and "
+        f"{_how_known(footprint)}, device by device ({kinds}). The figure of the IT equipment is the sum over all training runs among the records, search, preliminary and "
         f"failed runs included where they were recorded; inference and evaluation are kept apart. Its 90{NOBREAK}% interval is {_interval(it)}. "
         f"The facility’s figure multiplies every part of it by the PUE of its time, {shown(footprint.pue).sentence} "
-        f"({without_class(footprint.pue.source)}); its interval is {_interval(facility)}. "
+        f"({pue_basis(footprint, runs)}); its interval is {_interval(facility)}. "
         f"{covered}Not covered, and not estimated: {listed(not_covered(footprint, runs))}, "
         f"making the hardware, and runs without a record."
     )
+
+
+def _how_known(footprint: Footprint) -> str:
+    """Whether energy was read, modelled or typed in; the share of each where there is more than one."""
+    shares = {words: math.fsum(share for origin, share in footprint.origins if origin in origins) for words, origins in _HOW_KNOWN.items()}
+    present = [(words, share) for words, share in shares.items() if share > 0]
+    if len(present) < 2:
+        return f"Energy was {present[0][0] if present else next(iter(_HOW_KNOWN))}"
+    parts = [f"{share_in_words(share)} was {words}" for words, share in present]
+    return f"Of the energy, {listed(parts)}"
+
+
+_HOW_KNOWN: dict[str, tuple[Origin, ...]] = {
+    "read while the training ran": ("measured", "reported"),
+    "modelled while the training ran": ("estimated",),
+    "estimated from power and hours, not measured": ("assumed",),
+}
 
 
 _KIND_NAMES = {"gpu": "GPUs", "cpu": "processors", "dram": "memory", "node": "whole nodes", "other": "other devices"}

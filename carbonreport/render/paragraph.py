@@ -20,12 +20,16 @@ from carbonreport.render.setting import (
     host_count,
     is_estimate,
     is_gpu_only,
+    is_mostly_estimate,
+    is_timeless,
+    is_too_short,
     is_unread,
     not_covered,
 )
 from carbonreport.render.words import (
     capital,
     charged_by,
+    clock_name,
     count_in_words,
     counters_in_words,
     in_scale,
@@ -51,12 +55,18 @@ def paragraph(footprint: Footprint, runs: Sequence[ChargedRun], groups: Sequence
     """The statement proper, in sentences."""
     sentences = [what_ran(footprint, runs, groups, setting)]
     if is_unread(footprint):
-        return (*sentences, Sentence("No energy could be read, so that neither energy nor emissions can be stated."), _made_by(setting))
+        return (*sentences, Sentence(nothing_read(footprint)), _made_by(setting))
     if footprint.run_seconds == 0:
         return (*sentences, Sentence("It has no length, so that there is nothing to charge."), _made_by(setting))
-    sentences += [_what_it_drew(footprint, runs), _facility(footprint), _emissions(footprint, setting, runs)]
+    sentences += [_what_it_drew(footprint, runs), _facility(footprint, runs), _emissions(footprint, setting, runs)]
     sentences += [*_market(footprint), *_embodied(footprint), *_per_item(groups), *_preparation(groups), *_project(footprint, setting)]
     return (*sentences, _how_sure(footprint, setting))
+
+
+def nothing_read(footprint: Footprint) -> str:
+    """The sentence that stands where the energy would."""
+    time = "how long it ran nor " if is_timeless(footprint) else ""
+    return f"No energy could be read, so that neither {time}energy nor emissions can be stated."
 
 
 # What ran
@@ -65,6 +75,11 @@ def paragraph(footprint: Footprint, runs: Sequence[ChargedRun], groups: Sequence
 def what_ran(footprint: Footprint, runs: Sequence[ChargedRun], groups: Sequence[Group], setting: Setting) -> Sentence:
     """What ran, on what, for how long, when and where."""
     in_all = " in all" if len(runs) > 1 else ""
+    if is_timeless(footprint):
+        begun = _when(runs, setting)
+        return Sentence(
+            f"{capital(_subject(runs, groups))} broke off before a first reading, {begun} {place_in_words(footprint, setting)}."
+        )
     if not footprint.devices:
         when, where = _when(runs, setting), place_in_words(footprint, setting)
         return Sentence(
@@ -122,27 +137,21 @@ def _when(runs: Sequence[ChargedRun], setting: Setting) -> str:
     zone = ZoneInfo(setting.time_zone)
     begin, end = min(c.run.started_s for c in runs), max(c.run.ended_s for c in runs)
     first, last = (datetime.fromtimestamp(s, UTC).astimezone(zone) for s in (begin, end))
-    first_zone = "" if _zone_name(first) == _zone_name(last) else f" {_zone_name(first)}"
+    first_zone = "" if clock_name(first) == clock_name(last) else f" {clock_name(first)}"
     joint, until = ("from", "to") if len(runs) == 1 else ("between", "and")
     if setting.is_anonymous:
         months = [f"{moment:%B} {moment.year}" for moment in (first, last)]
         return f"in {months[0]}" if months[0] == months[1] else f"between {months[0]} and {months[1]}"
     if first.date() != last.date():
         last_date = f"{last.day} {last:%B}" + (f" {last.year}" if first.year != last.year else "")
-        return f"{joint} {_date(first)} {first:%H:%M}{first_zone} {until} {last_date} {last:%H:%M} {_zone_name(last)}"
+        return f"{joint} {_date(first)} {first:%H:%M}{first_zone} {until} {last_date} {last:%H:%M} {clock_name(last)}"
     if f"{first:%H:%M}{first_zone}" == f"{last:%H:%M}":
-        return f"on {_date(first)} at {first:%H:%M} {_zone_name(first)}"
-    return f"on {_date(first)} {joint} {first:%H:%M}{first_zone} {until} {last:%H:%M} {_zone_name(last)}"
+        return f"on {_date(first)} at {first:%H:%M} {clock_name(first)}"
+    return f"on {_date(first)} {joint} {first:%H:%M}{first_zone} {until} {last:%H:%M} {clock_name(last)}"
 
 
 def _date(day: datetime) -> str:
     return f"{day.day} {day:%B} {day.year}"
-
-
-def _zone_name(moment: datetime) -> str:
-    """CET; or UTC+03:00 where the zone's time has no name."""
-    name = f"{moment:%Z}"
-    return f"UTC{moment.isoformat()[-6:]}" if name.startswith(("+", "-")) else name
 
 
 def place_in_words(footprint: Footprint, setting: Setting) -> str:
@@ -211,14 +220,24 @@ def method_of(footprint: Footprint, kind: DeviceKind) -> str:
     return "; ".join([*texts, *sources[:_MOST_METHODS], *(["and others"] if len(sources) > _MOST_METHODS else [])])
 
 
-def _facility(footprint: Footprint) -> Sentence:
+def _facility(footprint: Footprint, runs: Sequence[ChargedRun]) -> Sentence:
     article = "an assumed PUE" if footprint.pue.origin == "assumed" else "a PUE"
-    basis = unbracketed(without_class(footprint.pue.source))
+    basis = unbracketed(pue_basis(footprint, runs))
     joules = shown(footprint.facility_joules).sentence
-    verb = "that makes {} at the facility’s meter" if is_estimate(footprint) else "the facility used {}"
+    verb = "that makes {} at the facility’s meter" if is_mostly_estimate(footprint) else "the facility used {}"
     gpus = "GPU" if gpu_count(footprint) == 1 else "GPUs"
     alone = f" for the {gpus} alone" if is_gpu_only(footprint) else ""
     return Sentence(f"At {article} of {shown(footprint.pue).sentence} ({basis}) {verb.format(joules)}{alone}.")
+
+
+def pue_basis(footprint: Footprint, runs: Sequence[ChargedRun]) -> str:
+    """Where the PUE comes from; where runs have several, each with its value."""
+    if len({c.pue_source for c in runs}) < 2:
+        return without_class(footprint.pue.source)
+    values: dict[str, list[float]] = {}
+    for c in runs:
+        values.setdefault(without_class(c.pue_source), []).extend(c.pue.tolist())
+    return "; ".join(f"{math.fsum(v) / len(v):.2f}, {source}" for source, v in values.items())
 
 
 def without_class(source: str) -> str:
@@ -231,7 +250,7 @@ def without_class(source: str) -> str:
 
 def _emissions(footprint: Footprint, setting: Setting, runs: Sequence[ChargedRun]) -> Sentence:
     factor = {"lifecycle": ", life-cycle", "direct": ", direct"}.get(footprint.grids[0].family.factor, "")
-    verb = "are estimated at" if is_estimate(footprint) else "were"
+    verb = "are estimated at" if is_mostly_estimate(footprint) else "were"
     alike: dict[tuple[object, ...], list[GridUse]] = {}
     for grid in footprint.grids:
         alike.setdefault(_grid_key(grid, runs, setting), []).append(grid)
@@ -311,13 +330,17 @@ def _per_item(groups: Sequence[Group]) -> list[Sentence]:
     texts = []
     for group in groups:
         for span in sorted(group.footprint.spans, key=lambda s: s.path.count("/")):
-            if span.items and span.has_item_energy:
+            if span.items and span.has_item_energy and not is_too_short(span):
                 texts.append(f"{item_energy(group, span)} per item in “{shortened(span.path, 40)}” ({counted(span.items)} items)")
     return [Sentence(f"IT energy was {listed(texts[:_MOST_SPANS])}.")] if texts else []
 
 
 def item_energy(group: Group, span: SpanEnergy, items: float = 1.0) -> str:
-    """IT energy of so many items, with the digits that the interval of the span's energy allows."""
+    """IT energy of so many items, with the digits that the interval of the span's energy allows; in words where it is not known."""
+    if is_unread(group.footprint):
+        return "not known"
+    if is_too_short(span):
+        return "too short to read"
     whole, joules = group.footprint.it_joules, (span.joules_per_item or 0.0) * items
     if not span.it_joules or span.it_joules_low is None or span.it_joules_high is None:
         return scaled(joules, "J")

@@ -1,12 +1,16 @@
 """What the words need besides the footprint, and small questions to a footprint that several sentences ask."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from carbonreport.model.footprint import ChargedRun, Footprint, GridUse
-from carbonreport.model.run import RunKind
+from carbonreport.combine.footprint import is_read
+from carbonreport.model.footprint import ChargedRun, DeviceEnergy, Footprint, GridUse, SpanEnergy
+from carbonreport.model.run import Device, DeviceKind, RunKind, RunRecord
 from carbonreport.model.statement import Facts
 from carbonreport.render.words import count_in_words, placed
+
+_HALF = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +70,48 @@ class Group:
 
 
 def is_unread(footprint: Footprint) -> bool:
-    """Whether there was time but no reading: the energy is unknown, not zero."""
-    return footprint.run_seconds > 0 and (not footprint.devices or footprint.covered == 0)
+    """Whether there is no reading: the energy is unknown, not zero."""
+    return footprint.covered == 0
+
+
+def is_timeless(footprint: Footprint) -> bool:
+    """Whether nobody knows how long it took: it broke off before its first reading."""
+    return is_unread(footprint) and footprint.run_seconds == 0
+
+
+def is_too_short(span: SpanEnergy) -> bool:
+    """Whether a span was too short for its meters to see any energy in it: that is not known to be none."""
+    return span.it_joules == 0
 
 
 def is_estimate(footprint: Footprint) -> bool:
     """Whether nothing was measured: power times hours."""
-    return bool(footprint.devices) and all(d.kind == "gpu" and d.method == "model" for d in footprint.devices)
+    return bool(footprint.devices) and all(_is_typed_in(d) for d in footprint.devices)
+
+
+def _is_typed_in(device: DeviceEnergy | Device) -> bool:
+    return device.kind == "gpu" and device.method == "model"
+
+
+def typed_in_share(footprint: Footprint) -> float:
+    """Part of the IT energy that is power times hours out of the author's memory, 0 to 1."""
+    return math.fsum(d.share for d in footprint.devices if _is_typed_in(d))
+
+
+def typed_in_runs(runs: Sequence[ChargedRun]) -> list[ChargedRun]:
+    """Those whose power and hours the author gave."""
+    return [c for c in runs if c.run.devices and all(_is_typed_in(d) for d in c.run.devices)]
+
+
+def read_time(footprint: Footprint, runs: Sequence[ChargedRun]) -> float:
+    """Part of the devices' time with a reading, 0 to 1; hours that somebody typed in have none."""
+    asked, typed_in = (math.fsum(c.run.duration_s * len(c.run.devices) for c in some) for some in (runs, typed_in_runs(runs)))
+    return max(footprint.covered - typed_in / asked, 0.0) if asked else footprint.covered
+
+
+def is_mostly_estimate(footprint: Footprint) -> bool:
+    """Whether more than half of the energy is power times hours."""
+    return typed_in_share(footprint) > _HALF
 
 
 def is_gpu_only(footprint: Footprint) -> bool:
@@ -86,8 +125,8 @@ def gpu_count(footprint: Footprint) -> int:
 
 
 def host_count(footprint: Footprint) -> int:
-    """Hosts that were seen; none for an estimate, which knows of boards alone."""
-    return len({d.host for d in footprint.devices if d.method != "model" or d.kind != "gpu"})
+    """Hosts of all devices; 0 where an estimate is among them, for nobody says in which hosts its boards were."""
+    return 0 if any(_is_typed_in(d) for d in footprint.devices) else len({d.host for d in footprint.devices})
 
 
 def gpus_by_name(footprint: Footprint) -> list[tuple[str, int]]:
@@ -104,15 +143,28 @@ def reason_left_out(footprint: Footprint) -> str:
     return "the estimate is of the GPUs alone" if is_estimate(footprint) else "no reading"
 
 
+_COMPONENTS: tuple[tuple[DeviceKind, str], ...] = (("gpu", "GPUs that gave no reading"), ("cpu", "processors"), ("dram", "memory"))
+
+
 def not_covered(footprint: Footprint, runs: Sequence[ChargedRun]) -> list[str]:
     """Components without a reading, those that only some runs lack included."""
     parts = []
-    for kind, name in (("cpu", "processors"), ("dram", "memory")):
-        without = sum(1 for c in runs if not {"node", kind} & {d.kind for d in c.run.devices})
+    for kind, name in _COMPONENTS:
+        without = sum(1 for c in runs if _lacks(c.run, kind))
         if without == len(runs):
             parts.append(name)
         elif without:
             parts.append(f"{name} of {count_in_words(without)} of the {count_in_words(len(runs))} runs")
-    if all("node" in {d.kind for d in c.run.devices} for c in runs):
+    if all("node" in _read_kinds(c.run) for c in runs):
         return ["storage outside the nodes", "network"]
     return [*parts, "power supplies", "fans", "storage", "network"]
+
+
+def _lacks(run: RunRecord, kind: DeviceKind) -> bool:
+    """Whether a run has no energy of a kind of device; GPUs are missed only where the run had some."""
+    has_some = kind != "gpu" or any(d.kind == "gpu" for d in run.devices)
+    return has_some and not {"node", kind} & _read_kinds(run)
+
+
+def _read_kinds(run: RunRecord) -> set[DeviceKind]:
+    return {d.kind for d in run.devices if is_read(run, d.id)}

@@ -1,5 +1,6 @@
 """The tables: one row a figure with interval, origin and source; and one row a name of runs."""
 
+import math
 from collections.abc import Sequence
 
 from carbonreport.model.footprint import ChargedRun, Footprint, GridUse, SpanEnergy
@@ -7,7 +8,7 @@ from carbonreport.model.quantity import Quantity
 from carbonreport.model.run import DeviceKind
 from carbonreport.model.statement import Row, RunRow
 from carbonreport.render.digits import Shown, counted, duration, plain, shown
-from carbonreport.render.paragraph import item_energy, month_of, without_class
+from carbonreport.render.paragraph import item_energy, month_of, pue_basis
 from carbonreport.render.setting import (
     Group,
     Setting,
@@ -16,9 +17,12 @@ from carbonreport.render.setting import (
     host_count,
     is_estimate,
     is_gpu_only,
+    is_timeless,
+    is_too_short,
     is_unread,
     not_covered,
     reason_left_out,
+    typed_in_runs,
 )
 from carbonreport.render.words import family_in_words, listed, quality_in_words, shortened
 from carbonreport.units import hours
@@ -34,16 +38,17 @@ _MOST_SOURCES = 3
 _MOST_BOARDS = 5
 _MOST_SPANS = 8
 _UNKNOWN = "not known"
+_SMALL_SHARE = 0.01  # of the time: a smaller part does not say how the whole is known
 
 
 def rows(footprint: Footprint, runs: Sequence[ChargedRun], groups: Sequence[Group], setting: Setting) -> tuple[Row, ...]:
     """The main table, in the order of the paragraph."""
     return (
-        Row("Hardware", hardware(footprint, runs), known="reported", source=_facts(runs)),
-        _time(footprint),
+        _hardware(footprint, runs),
+        _time(footprint, runs),
         *(_energy(_KIND_LABEL[kind], quantity, footprint, quantity.source) for kind, quantity in footprint.kinds),
         _left_out(footprint, runs),
-        _quantity("PUE", footprint.pue, without_class(footprint.pue.source)),
+        _quantity("PUE", footprint.pue, pue_basis(footprint, runs)),
         _facility(footprint),
         *(_grid(grid, footprint, runs, setting) for grid in footprint.grids),
         _emissions(footprint),
@@ -99,17 +104,26 @@ def hardware(footprint: Footprint, runs: Sequence[ChargedRun]) -> str:
     return ", ".join([*parts, f"{hosts} host{'s' if hosts > 1 else ''}"] if hosts else parts) or _UNKNOWN
 
 
+def _hardware(footprint: Footprint, runs: Sequence[ChargedRun]) -> Row:
+    text = hardware(footprint, runs)
+    return Row("Hardware", text, known="omitted" if text == _UNKNOWN else "reported", source=_facts(runs))
+
+
 def _facts(runs: Sequence[ChargedRun]) -> str:
     drivers = [value for value in dict.fromkeys(c.run.environment.get("driver", "") for c in runs) if value]
     return f"driver {listed(drivers[:_MOST_SOURCES])}" if drivers else ""
 
 
-def _time(footprint: Footprint) -> Row:
-    known = "reported" if is_estimate(footprint) else "measured"
+def _time(footprint: Footprint, runs: Sequence[ChargedRun]) -> Row:
+    if is_timeless(footprint):
+        return Row("Wall-clock", _UNKNOWN, known="omitted", source="no reading")
+    given_s = math.fsum(c.run.duration_s for c in typed_in_runs(runs))
+    known = "reported" if given_s > _SMALL_SHARE * footprint.run_seconds or is_estimate(footprint) else "measured"
+    source = f"{duration(given_s)} given by the author, the rest measured" if 0 < given_s < footprint.run_seconds else ""
     text = duration(footprint.run_seconds)
     if not footprint.gpu_seconds:
-        return Row("Wall-clock", text, known=known)
-    return Row("Wall-clock / GPU-hours", f"{text} / {plain(hours(footprint.gpu_seconds))}", known=known)
+        return Row("Wall-clock", text, known=known, source=source)
+    return Row("Wall-clock / GPU-hours", f"{text} / {plain(hours(footprint.gpu_seconds))}", known=known, source=source)
 
 
 def _left_out(footprint: Footprint, runs: Sequence[ChargedRun]) -> Row:
@@ -120,7 +134,7 @@ def _left_out(footprint: Footprint, runs: Sequence[ChargedRun]) -> Row:
 def _facility(footprint: Footprint) -> Row:
     gpus = "GPU" if gpu_count(footprint) == 1 else "GPUs"
     label = "Facility energy" + (f", {gpus} only" if is_gpu_only(footprint) else "")
-    return _energy(label, footprint.facility_joules, footprint, "energy above × PUE")
+    return _energy(label, footprint.facility_joules, footprint, "energy above × PUE, before rounding")
 
 
 def _grid(grid: GridUse, footprint: Footprint, runs: Sequence[ChargedRun], setting: Setting) -> Row:
@@ -165,12 +179,11 @@ def _items(groups: Sequence[Group]) -> list[Row]:
 
 
 def _item_row(group: Group, span: SpanEnergy) -> Row:
-    return Row(
-        f"IT energy per item / per 1,000, {shortened(span.path, 40)}",
-        f"{item_energy(group, span)} / {item_energy(group, span, 1000.0)}",
-        known=group.footprint.it_joules.origin,
-        source=f"{counted(span.items or 0.0)} items",
-    )
+    label, items = f"IT energy per item / per 1,000, {shortened(span.path, 40)}", f"{counted(span.items or 0.0)} items"
+    if is_unread(group.footprint) or is_too_short(span):
+        return Row(label, item_energy(group, span), known="omitted", source=items)
+    text = f"{item_energy(group, span)} / {item_energy(group, span, 1000.0)}"
+    return Row(label, text, known=group.footprint.it_joules.origin, source=items)
 
 
 def _run_row(group: Group, whole: Footprint) -> RunRow:
@@ -181,7 +194,7 @@ def _run_row(group: Group, whole: Footprint) -> RunRow:
         shortened(group.name) if group.names == 1 else f"{group.names} names",
         group.kind,
         str(len(group.runs)),
-        duration(f.run_seconds),
+        _UNKNOWN if is_timeless(f) else duration(f.run_seconds),
         _UNKNOWN if unread else shown(f.it_joules, beside=whole.it_joules).compact,
         "" if unread else _each(group),
         _UNKNOWN if unread else shown(f.grams, beside=whole.grams).compact,

@@ -85,6 +85,7 @@ _ACCENTS = {
     "\u0327": r"\c",
 }
 _LONG_WORDS = re.compile(r"[^\s\-–]{24,}")
+_PERCENT = re.compile(r"(?<=\d) (?=%)")  # the blank between a number and its sign, which must not end a line
 _TENS = re.compile(r".{10}(?=.{2})")
 _CLUSTERS = re.compile(r"(?s).[\u0300-\u036f]*")
 _INVISIBLE = ("Cf", "Cc", "Cs", "Co", "Cn", "Mn", "Me")
@@ -94,7 +95,8 @@ def escape(text: str) -> str:
     """Any text as LaTeX text: specials escaped, accents composed, line breaks blanks, and what no font has by its code point."""
     pieces: list[str] = []
     missing: list[str] = []
-    breakable = _LONG_WORDS.sub(lambda word: _TENS.sub("\\g<0>\u200b", word.group()), unicodedata.normalize("NFC", text))
+    unbroken = _PERCENT.sub("\u00a0", unicodedata.normalize("NFC", text))
+    breakable = _LONG_WORDS.sub(lambda word: _TENS.sub("\\g<0>\u200b", word.group()), unbroken)
     for cluster in _CLUSTERS.findall(breakable):
         piece = _cluster(cluster)
         if piece is None:

@@ -1,6 +1,7 @@
 """Plain words for counts, lists, places, methods and qualities."""
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from carbonreport.model.run import Method
 from carbonreport.model.series import Family, Quality
@@ -34,6 +35,12 @@ def listed(parts: Sequence[str]) -> str:
 def capital(text: str) -> str:
     """The same sentence with a capital first letter."""
     return text[:1].upper() + text[1:]
+
+
+def clock_name(moment: datetime) -> str:
+    """CET; or UTC+03:00 where the zone's time has no name."""
+    name = f"{moment:%Z}"
+    return f"UTC{moment.isoformat()[-6:]}" if name.startswith(("+", "-")) else name
 
 
 def shortened(text: str, longest: int = 60) -> str:

@@ -102,6 +102,7 @@ class _End(msgspec.Struct, tag_field="type", tag="end"):
     duration_s: float
     gains: dict[str, float]
     unseen: dict[str, float] = {}
+    unused: list[str] = []
 
 
 class _Tail(msgspec.Struct):
@@ -113,6 +114,7 @@ class _Tail(msgspec.Struct):
     spans: list[_SpanRow]
     gains: dict[str, float]
     unseen: dict[str, float] = {}
+    unused: list[str] = []
 
 
 _Line = _Run | _Device | _Points | _Gap | _Spans | SumsLine | _Note | _Environment | _End
@@ -231,11 +233,11 @@ class _Builder:
         if run is None:
             raise RecordError(f"{self.path}: no line of type 'run'")
         if self.end is not None:
-            duration_s, gains, unseen = self.end.duration_s, self.end.gains, self.end.unseen
+            end = self.end
         else:
-            duration_s, gains, unseen = self._unfinished(slot)
+            end = self._unfinished(slot)
         try:
-            return self._record(run, duration_s, gains, unseen)
+            return self._record(run, end)
         except (ValueError, BadPue) as error:
             raise RecordError(f"{self.path}: {error}") from error
 
@@ -243,6 +245,7 @@ class _Builder:
         duration_s = max((times[-1] for times, _ in self.points.values() if times), default=0.0)
         gains: dict[str, float] = {}
         unseen: dict[str, float] = {}
+    unused: list[str] = []
         if slot is not None:
             tail = _TAIL.decode(slot)
             for device, offsets_s, joules in tail.points:

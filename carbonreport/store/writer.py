@@ -183,13 +183,19 @@ def _short(value: float) -> float:
     return float(f"{value:.9g}")
 
 
-def end_line(duration_s: float, gains: Mapping[str, float], unseen_joules: Mapping[str, float] = MappingProxyType({})) -> dict[str, Any]:
-    """Last line of a clean run."""
+def end_line(
+    duration_s: float,
+    gains: Mapping[str, float],
+    unseen_joules: Mapping[str, float] = MappingProxyType({}),
+    unused: Sequence[str] = (),
+) -> dict[str, Any]:
+    """Last line of a clean run; devices that do not count are named where there are any."""
     return {
         "type": "end",
         "duration_s": round(duration_s, 6),
         "gains": {k: round(g, 6) for k, g in gains.items()},
         "unseen": {k: round(j, 3) for k, j in unseen_joules.items()},
+        **({"unused": list(unused)} if unused else {}),
     }
 
 
@@ -215,6 +221,6 @@ def save(run: RunRecord, path: Path) -> Path:
         writer.append(sums_line(sums))
     for note in run.notes:
         writer.append(note_line(note))
-    writer.append(end_line(run.duration_s, {}))
+    writer.append(end_line(run.duration_s, {}, unused=run.unused))
     writer.close(is_clean=True)
     return path

@@ -1,7 +1,8 @@
 """Records and a place to footprints: reads files, finds each run's grid and PUE, adds up."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -9,17 +10,16 @@ from carbonreport.combine.charge import charge
 from carbonreport.combine.footprint import total
 from carbonreport.combine.nested import counted_runs
 from carbonreport.errors import CarbonreportError, GridError
-from carbonreport.grid.sources.csv import create as csv_grid
-from carbonreport.grid.sources.embedded import EmbeddedGrid
+from carbonreport.grid.zones import WORLD_ZONE, resolve_zone
 from carbonreport.model.footprint import ChargedRun, Footprint
 from carbonreport.model.run import RunRecord
-from carbonreport.model.series import IntensitySeries
+from carbonreport.render.words import listed
 from carbonreport.site import Site
 from carbonreport.store import load
+from carbonreport.workflows.grid import EMBEDDED, Loaded, SeriesOf, series_source
 from carbonreport.workflows.place import PlaceOptions, RenderPlace, rendering_place, site_of
 
-EMBEDDED = "embedded"
-_SeriesOf = Callable[[RunRecord, RenderPlace], IntensitySeries]
+_MOST_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,7 +62,7 @@ def load_records(paths: Sequence[str | Path]) -> list[RunRecord]:
     """
     if not paths:
         raise CarbonreportError("no record given: name the .jsonl files that `carbonreport run` wrote, such as runs/*.jsonl")
-    return [load(path) for path in paths]
+    return Loaded((Path(path), load(path)) for path in paths)
 
 
 def charge_records(runs: Sequence[RunRecord], options: PlaceOptions, environ: Mapping[str, str] = os.environ) -> Charged:
@@ -72,33 +72,57 @@ def charge_records(runs: Sequence[RunRecord], options: PlaceOptions, environ: Ma
         CarbonreportError: The place, the grid or the site file cannot be used.
     """
     site = site_of(options, environ, Path.cwd()) or Site()
-    series_of = _series_source(options)
+    series_of = series_source(options, runs, environ)
     places = tuple(rendering_place(run, options, site, environ) for run in runs)
     is_file = options.grid not in (None, EMBEDDED)
     charged = tuple(_charged(run, place, series_of, is_file=is_file) for run, place in zip(runs, places, strict=True))
+    _refuse_two_families(charged, places)
     return Charged(charged, places, site, total(charged, embodied=site.embodied, contract=site.contract))
 
 
-def _charged(run: RunRecord, place: RenderPlace, series_of: _SeriesOf, *, is_file: bool) -> ChargedRun:
-    result = charge(run, grid=series_of(run, place), pue=place.pue, time_zone=place.time_zone)
-    notes = [note for note in place.notes if not (is_file and note.slug in ("zone-unknown", "zone-guessed"))]  # the file says where
+def _refuse_two_families(charged: Sequence[ChargedRun], places: Sequence[RenderPlace]) -> None:
+    """Name the runs whose intensities cannot be added to those of the others, and the way out."""
+    families = Counter(c.grid.family for c in charged)
+    if len(families) < 2:
+        return
+    main = families.most_common(1)[0][0]
+    pairs = list(zip(charged, places, strict=True))
+    placeless = [(c, p) for c, p in pairs if p.zone == WORLD_ZONE]
+    odd = placeless or [(c, p) for c, p in pairs if c.grid.family != main]
+    zones = [p.zone for c, p in pairs if (c, p) not in odd]
+    names = listed([c.run.source or c.run.name for c, _ in odd[:_MOST_NAMED]] + (["others"] if len(odd) > _MOST_NAMED else []))
+    has, was = ("have", "were") if len(odd) > 1 else ("has", "was")
+    source = f"{odd[0][0].grid.zone} by {odd[0][0].grid.source}"
+    what = f"{has} no grid zone and {was} charged at the world average" if placeless else f"{was} charged in {source}"
+    raise GridError(
+        f"{names} {what} ({odd[0][0].grid.family}), which cannot be added to the others' ({next(f for f in families if f != odd[0][0].grid.family)}); "
+        f"give the zone of all runs, such as --zone {zones[0] if zones else 'DE'}, or write two statements"
+    )
+
+
+def overruled(charged: Charged, options: PlaceOptions) -> list[str]:
+    """What a site file that was asked for says in vain, since the records say it themselves: one line a field."""
+    if options.site is None:
+        return []
+    site, lines = charged.site, []
+    if site.zone is not None and options.zone is None:
+        zone = resolve_zone(site.zone)
+        runs = [c.run for c, p in zip(charged.runs, charged.places, strict=True) if p.zone != zone]
+        lines += [_in_vain(site, runs, f"zone {zone}", "--zone")] if runs else []
+    if site.pue is not None and options.pue is None:
+        runs = [c.run for c, p in zip(charged.runs, charged.places, strict=True) if p.pue != site.pue]
+        lines += [_in_vain(site, runs, f"PUE {site.pue.value:g}", "--pue")] if runs else []
+    return lines
+
+
+def _in_vain(site: Site, runs: Sequence[RunRecord], what: str, option: str) -> str:
+    names = listed([run.source or run.name for run in runs[:_MOST_NAMED]] + (["others"] if len(runs) > _MOST_NAMED else []))
+    return f"{site.path}: its {what} is not used for {names}, where the record has its own; {option} would overrule that"
+
+
+def _charged(run: RunRecord, place: RenderPlace, series_of: SeriesOf, *, is_file: bool) -> ChargedRun:
+    grid = series_of(run, place)
+    result = charge(run, grid=grid, pue=place.pue, time_zone=place.time_zone)
+    says_where = is_file or any(slug == "grid-refreshed" for slug, _ in grid.notes)
+    notes = [note for note in place.notes if not (says_where and note.slug in ("zone-unknown", "zone-guessed"))]
     return replace(result, notes=(*result.notes, *notes))
-
-
-def _series_source(options: PlaceOptions) -> _SeriesOf:
-    """How to find a run's intensities: the embedded profiles, or a CSV whose gaps those fill."""
-    embedded = EmbeddedGrid()
-
-    def typical(run: RunRecord, place: RenderPlace) -> IntensitySeries:
-        return embedded.series(place.zone, run.started_s, run.ended_s, guessed=place.is_guessed)
-
-    if options.grid is None or options.grid == EMBEDDED:
-        return typical
-    if not Path(options.grid).is_file():
-        raise GridError(f"--grid {options.grid!r} is neither 'embedded' nor a file that exists; give a CSV with the columns time,g_per_kwh")
-    source = csv_grid({"path": options.grid}, fill=lambda zone, start_s, end_s: embedded.series(zone, start_s, end_s))
-
-    def from_file(run: RunRecord, place: RenderPlace) -> IntensitySeries:
-        return source.series("" if place.is_guessed else place.zone, run.started_s, run.ended_s)
-
-    return from_file

@@ -1,6 +1,8 @@
 """A record for authors who ran no tracer: power times hours, labelled as that."""
 
 import os
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -29,6 +31,7 @@ _WHAT_POWER = {
 }
 EARLIEST_YEAR, LATEST_YEAR = 2000, 2100
 _MOST_HOURS, _MOST_BOARDS = 1e6, 1_000_000
+_MOST_OF_RATED = 1.5  # a board may be let draw more than its data sheet says, but not this much more
 _SAME = 0.01  # mean watts this close to the rated power are the rated power
 
 
@@ -51,15 +54,28 @@ class Job:
     start: str
 
 
-def estimate(job: Job, *, name: str, kind: RunKind, place: Place, folder: Path, options: PlaceOptions) -> Path:
+def estimate(
+    job: Job,
+    *,
+    name: str,
+    kind: RunKind,
+    place: Place,
+    folder: Path,
+    options: PlaceOptions,
+    now_s: Callable[[], float] = time.time,
+) -> Path:
     """Write the record of an estimated run; its path. It is charged once before, so that nothing is written of what cannot be rendered.
 
     Raises:
         CarbonreportError: An unknown board, a count, hours or watts that nothing can have; or the place cannot be used.
-        BadTime: The start cannot be read, or does not exist, or exists twice.
+        BadTime: The start cannot be read, or does not exist, or exists twice, or has not come yet.
         OutputError: The folder cannot be written.
     """
+    if not name.strip():
+        raise CarbonreportError("--name is empty; give a name, or leave it out")
     run = estimated_run(job, name=name, kind=kind, place=place, run_id=os.urandom(8).hex())
+    if run.started_s > now_s():
+        raise BadTime(f"--start {job.start!r} has not come yet; an estimate is of a run that was")
     charge_records([run], options)
     return save(run, new_record_path(folder, name, run.started_s, run.id))
 
@@ -105,6 +121,10 @@ def _power(job: Job, board: Board) -> tuple[float, float, float, Note]:
             raise CarbonreportError(f"the rated power of {job.gpu!r} is not known here; give --mean-watts{nearest}")
         text = f"{board.name}: {TYPICAL_SHARE * 100:.0f} % of its rated {board.rated_watts:g} W ({board.source}), the median of measured trainings"
         return board.rated_watts * TYPICAL_SHARE, SHARE_LOW / TYPICAL_SHARE, SHARE_HIGH / TYPICAL_SHARE, Note("rated-power-scaled", text)
+    if board.rated_watts is not None and job.mean_watts > _MOST_OF_RATED * board.rated_watts:
+        raise CarbonreportError(
+            f"--mean-watts {job.mean_watts:g} is far above the rated {board.rated_watts:g} W of {board.name} ({board.source}); give the mean power of one board"
+        )
     if board.rated_watts is not None and abs(job.mean_watts - board.rated_watts) <= _SAME * board.rated_watts:
         return (
             job.mean_watts,

@@ -7,7 +7,7 @@ from typing import Any
 
 from carbonreport.errors import SiteError
 from carbonreport.model.statement import Facts
-from carbonreport.site import facts_of
+from carbonreport.site import facts_of, in_words
 from carbonreport.units import hours
 from carbonreport.workflows.charge import Charged
 
@@ -46,7 +46,7 @@ def read_facts(path: str | Path) -> Facts:
     except OSError as error:
         raise SiteError(f"cannot read the file of facts {path}: {error.strerror or error}") from error
     except ValueError as error:
-        raise SiteError(f"{path}: {error}") from error
+        raise SiteError(f"{path}: {in_words(error)}") from error
 
 
 def merged(first: Facts, over: Facts) -> Facts:

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -57,7 +57,9 @@ def site_of(options: PlaceOptions, environ: Mapping[str, str], folder: Path) -> 
 
     Raises:
         SiteError: It cannot be read, or a field is wrong.
+        PlaceError: An option is empty.
     """
+    _refuse_empty(options)
     given = options.site or environ.get(SITE_VARIABLE)
     if given is None and not (folder / "carbonreport.toml").is_file():
         return None
@@ -66,7 +68,16 @@ def site_of(options: PlaceOptions, environ: Mapping[str, str], folder: Path) -> 
     site = read_site(find_site(given, folder))
     if site.time_zone is not None and not is_time_zone(site.time_zone):
         raise SiteError(f"{site.path}: place.time_zone: unknown time zone {site.time_zone!r}; give an IANA name such as Europe/Berlin")
+    _site_zone(site)
     return site
+
+
+def _refuse_empty(options: PlaceOptions) -> None:
+    """An option that was given and is empty is a variable of a shell that nobody set; it must not become a default."""
+    for field in fields(options):
+        text = getattr(options, field.name)
+        if text is not None and not text.strip():
+            raise PlaceError(f"--{field.name} is empty; give a value, or leave it out")
 
 
 def recording_place(options: PlaceOptions, site: "Site | None", environ: Mapping[str, str], host_time_zone: str | None) -> Place:
@@ -149,7 +160,7 @@ def _option_pue(text: str | None) -> PueProfile | None:
         return read_pue(Path(text))
     from carbonreport.cloud import is_region, pue_of_region
 
-    return pue_of_region(text) if is_region(text) else pue_from_text(text)
+    return pue_of_region(text) if is_region(text) else pue_from_text(text.strip().lower())
 
 
 def _variable_pue(environ: Mapping[str, str]) -> PueProfile | None:

@@ -1,18 +1,21 @@
 """When to run the largest of the runs again: the embedded profile of its zone, its own power and its facility's PUE."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
 
 from carbonreport.errors import UnknownZone
 from carbonreport.grid.sources.embedded import EmbeddedGrid
-from carbonreport.grid.zones import WORLD_ZONE
+from carbonreport.grid.zones import WORLD_ZONE, time_zone_of
 from carbonreport.model.footprint import ChargedRun
 from carbonreport.model.recommendation import Recommendation
 from carbonreport.recommend.when import month, start_hour
-from carbonreport.workflows.place import RenderPlace
+from carbonreport.workflows.place import RenderPlace, is_time_zone
 
 
 def rerun_advice(run: ChargedRun, place: RenderPlace) -> list[Recommendation]:
-    """Advice on the start hour and, where the PUE is known by month, on the season; nothing where the place is not known."""
+    """Advice on the start hour, by the zone's own clock, and where the PUE is known by month on the season; nothing where the place is not known."""
     if place.zone == WORLD_ZONE or place.is_guessed:
         return []
     try:
@@ -20,7 +23,20 @@ def rerun_advice(run: ChargedRun, place: RenderPlace) -> list[Recommendation]:
     except UnknownZone:
         return []
     asked = (start_hour(run.run, profile, place.pue, place.time_zone), month(run.run, profile, place.pue, place.time_zone))
-    return [advice for advice in asked if advice is not None]
+    return [_by_the_zones_clock(advice, run, place) for advice in asked if advice is not None]
+
+
+def clock_of(place: RenderPlace) -> ZoneInfo:
+    """The clock by which hours are advised: that of the zone, whatever the host's says."""
+    return ZoneInfo(next((name for name in (time_zone_of(place.zone), place.time_zone) if name and is_time_zone(name)), "UTC"))
+
+
+def _by_the_zones_clock(advice: Recommendation, run: ChargedRun, place: RenderPlace) -> Recommendation:
+    if advice.unit != "hour":
+        return advice
+    own = datetime.fromtimestamp(run.run.started_s, UTC).astimezone(clock_of(place))
+    shift = (advice.best - advice.own) % 24
+    return replace(advice, own=own.hour, best=(own.hour + shift) % 24)
 
 
 def largest(runs: Sequence[ChargedRun], places: tuple[RenderPlace, ...]) -> tuple[ChargedRun, RenderPlace] | None:

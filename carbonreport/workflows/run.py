@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from carbonreport.errors import CarbonreportError
 from carbonreport.measure.sampler import Result
 from carbonreport.measure.tracer import Run
 from carbonreport.model.run import RunKind
+from carbonreport.store.tail import tail_path
 from carbonreport.workflows.begin import plan_run
 from carbonreport.workflows.place import PlaceOptions
 
@@ -48,11 +50,13 @@ def run_command(
     interval_s: float,
     environ: Mapping[str, str] = os.environ,
 ) -> Finished:
-    """Run a command to its end under a tracer.
+    """Run a command to its end under a tracer; one that cannot be started leaves no record.
 
     Raises:
         CarbonreportError: The place or the folder cannot be used; the command was not started.
     """
+    if name is not None and not name.strip():
+        raise CarbonreportError("--name is empty; give a name, or leave it out for that of the script")
     plan = plan_run(
         name or name_of(command), kind=kind, folder=folder, options=options, interval_s=interval_s, meters=None, environ=environ
     )
@@ -67,7 +71,16 @@ def run_command(
             result = run.stop()
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, old_mask)
-    return Finished(code, run.path, result, message)
+    if message:
+        _forget(run.path)
+        return Finished(code, None, None, message)
+    return Finished(code, run.path, result)
+
+
+def _forget(record: Path | None) -> None:
+    """Take away the record of a command that never started: it is no run."""
+    for path in () if record is None else (record, tail_path(record)):
+        path.unlink(missing_ok=True)
 
 
 def name_of(command: Sequence[str]) -> str:

@@ -5,6 +5,7 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -27,12 +28,12 @@ from carbonreport.render.formats.tex import bibliography
 from carbonreport.render.pictures import Picture, pictures_of
 from carbonreport.render.plots import draw
 from carbonreport.render.rerun import rerun
-from carbonreport.render.words import listed
+from carbonreport.render.words import clock_name, listed
 from carbonreport.site import Site
 from carbonreport.workflows.charge import Charged, charge_records, load_records
 from carbonreport.workflows.facts import facts_for
 from carbonreport.workflows.place import PlaceOptions
-from carbonreport.workflows.rerun import largest, rerun_advice
+from carbonreport.workflows.rerun import clock_of, largest, rerun_advice
 
 MADE_BY = f"carbonreport {__version__}"
 _MOST_NAMES = 20  # rows of a table that fits on a page
@@ -64,8 +65,8 @@ _AS_RECORDED = Telling()
 
 
 def statement(
-    records: Sequence[str | Path],
-    outputs: Sequence[str | Path],
+    records: str | Path | Sequence[str | Path],
+    outputs: str | Path | Sequence[str | Path],
     *,
     zone: str | None = None,
     pue: float | str | None = None,
@@ -80,8 +81,8 @@ def statement(
     """Write the energy statement of records: the suffix of each output says its format (.tex, .md, .html, .pdf, .json, .yaml).
 
     Args:
-        records: Record files.
-        outputs: Files to write.
+        records: Record files, or one.
+        outputs: Files to write, or one.
         zone: Grid zone of all runs.
         pue: PUE of all runs: a number, a range or a class.
         grid: "embedded" or a CSV file of intensities.
@@ -96,10 +97,15 @@ def statement(
         CarbonreportError: A record, the place or an output cannot be used; then nothing was written.
     """
     options = PlaceOptions(zone=zone, pue=None if pue is None else str(pue), grid=grid, site=None if site is None else str(site))
-    charged = charge_records(load_records(records), options)
+    charged = charge_records(load_records(_several(records)), options)
     telling = Telling(facts_for(charged, facts), anonymous, asked(options, style, facts))
     references = None if bib is None else Path(bib)
-    return write_statement(charged, [Path(o) for o in outputs], style=style, bib=references, force=force, telling=telling)
+    return write_statement(charged, [Path(o) for o in _several(outputs)], style=style, bib=references, force=force, telling=telling)
+
+
+def _several(paths: str | Path | Sequence[str | Path]) -> Sequence[str | Path]:
+    """One path or many as many: a text is one path, not a list of letters."""
+    return [paths] if isinstance(paths, str | Path) else paths
 
 
 def asked(options: PlaceOptions, style: str, facts: str | Path | None) -> tuple[tuple[str, str], ...]:
@@ -178,7 +184,11 @@ def _inputs(charged: Charged, telling: Telling) -> Inputs:
 def _rerun(charged: Charged) -> tuple[Sentence, ...]:
     """When to run the largest run again, or that it is not worth it."""
     found = largest(charged.runs, charged.places)
-    return () if found is None else rerun(rerun_advice(*found), several=len(charged.counted) > 1)
+    if found is None:
+        return ()
+    run, place = found
+    started = datetime.fromtimestamp(run.run.started_s, UTC).astimezone(clock_of(place))
+    return rerun(rerun_advice(run, place), several=len(charged.counted) > 1, clock=clock_name(started))
 
 
 def _told_anonymously(charged: Charged, setting: Setting) -> tuple[Statement, Footprint]:

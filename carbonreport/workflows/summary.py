@@ -10,8 +10,13 @@ from carbonreport.workflows.charge import charge_records, load_records
 from carbonreport.workflows.place import PlaceOptions
 
 
-def summary_lines(record: Path, options: PlaceOptions) -> list[str]:
+def summary_lines(record: Path, options: PlaceOptions, code: int = 0) -> list[str]:
     """Energy, emissions, record and next command of one run.
+
+    Args:
+        record: Its file.
+        options: Where to charge it.
+        code: Exit code of its command; another than 0 is said, for the record counts all the same.
 
     Raises:
         CarbonreportError: The record or the place cannot be used.
@@ -21,6 +26,11 @@ def summary_lines(record: Path, options: PlaceOptions) -> list[str]:
     notes = [note for note in footprint.notes if note.slug in _WORTH_A_LINE]
     return [
         f"carbonreport: {shortened(run.name)}: {_numbers(footprint)}, {duration(run.duration_s)}",
+        *(
+            [f"carbonreport: the command ended with exit code {code}; its record counts as {run.kind}, --kind failed would say more"]
+            if code
+            else []
+        ),
         *[f"carbonreport: {note.slug}: {note.text}{_WORTH_A_LINE[note.slug]}" for note in notes],
         f"carbonreport: record {record}",
         f"carbonreport: next: carbonreport statement {record} -o energy.tex",

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from carbonreport.errors import OutputError
+from carbonreport.render.engine import BLIND, OWN_STYLE, PLAIN
 from carbonreport.workflows.charge import charge_records, load_records
 from carbonreport.workflows.facts import facts_for
 from carbonreport.workflows.place import PlaceOptions
@@ -16,7 +17,10 @@ from carbonreport.workflows.statement import Telling, asked, statement_text
 
 _SUFFIXES = (".tex", ".md", ".html", ".json", ".yaml")
 _VERSION = re.compile(r"carbonreport \d+\.\d[\w.]*")
+_MADE_AS = re.compile(rf"written by carbonreport [\w.]+(?:(?P<own>{OWN_STYLE})| in style (?P<style>\w+))?(?P<blind>{BLIND})?;")
 _AROUND = 30  # characters on each side of a difference
+_MOST, _FEWEST = 10, 3  # lines that are worth reading, where the records are those of the statement and where they are not
+_HINT = "{name}: no JSON beside it says how it was made; give the records and the options of then (--zone, --pue, --grid, --site, --facts, --style ./FOLDER)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +43,8 @@ class Asked:
 def verify(path: Path, records: Sequence[str | Path], given: Asked) -> list[str]:
     """Differences between a statement and what its records give now; none where every figure agrees.
 
-    The options come from the call, else from the JSON that was written beside the statement (or is it).
+    Style and blindness come from the call, else from the file's own head; the other options from the call, else from the JSON that was
+    written beside the statement (or is it). A long list ends with the number of the lines left out.
 
     Raises:
         OutputError: Not a statement that can be read back.
@@ -47,13 +52,45 @@ def verify(path: Path, records: Sequence[str | Path], given: Asked) -> list[str]
     """
     text = _read(path)
     beside = _beside(path)
-    options, style, facts = _options(given, beside.get("options", {}))
+    head = _head(text, beside)
+    options, style, facts = _options(given, beside.get("options", {}), head.style)
     charged = charge_records(load_records(records), options)
-    telling = Telling(facts_for(charged, facts), given.is_anonymous, asked(options, style, facts))
+    telling = Telling(facts_for(charged, facts), given.is_anonymous or head.is_anonymous, asked(options, style, facts))
     name = path.suffix.removeprefix(".").lower()
     again = statement_text(charged, name, style=style, telling=telling, has_bib="\\cite{" in text)
     changed = _changed_records(charged.runs, beside.get("records", []))
-    return [*changed, *_differences(path.name, text, again)]
+    found = _differences(path.name, text, again)
+    hint = [_HINT.format(name=path.name)] if found and not changed and not beside.get("options") else []
+    return [*changed, *_first(found, _FEWEST if changed else _MOST, f"{path.name}: {{}} more lines differ"), *hint]
+
+
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """What a file says itself of its making.
+
+    Attributes:
+        style: Its style; None where it has one of its own, or does not say.
+        is_anonymous: Whether it was written for a blind review.
+    """
+
+    style: str | None
+    is_anonymous: bool
+
+
+def _head(text: str, beside: dict[str, Any]) -> _Head:
+    """The comment at the head of a text; of a JSON, what it holds of its inputs: an anonymous one has none."""
+    if text.startswith("{"):
+        return _Head(beside.get("options", {}).get("style"), '"sections": {' in text and '"inputs": {' not in text)
+    found = _MADE_AS.search("\n".join(text.splitlines()[:2]))
+    if found is None:
+        return _Head(None, False)
+    style = None if found["own"] else found["style"] or PLAIN
+    return _Head(style, found["blind"] is not None)
+
+
+def _first(lines: Sequence[str], most: int, rest: str) -> list[str]:
+    """The first few lines, and how many there are more."""
+    return [*lines[:most], *([rest.format(len(lines) - most)] if len(lines) > most else [])]
 
 
 def _read(path: Path) -> str:
@@ -77,11 +114,11 @@ def _beside(path: Path) -> dict[str, Any]:
     return inputs if isinstance(inputs, dict) else {}
 
 
-def _options(given: Asked, kept: dict[str, Any]) -> tuple[PlaceOptions, str, str | None]:
+def _options(given: Asked, kept: dict[str, Any], style: str | None) -> tuple[PlaceOptions, str, str | None]:
     place = given.place
     if place == PlaceOptions():
         place = replace(place, **{name: kept[name] for name in ("zone", "pue", "grid", "site") if name in kept})
-    return place, given.style or kept.get("style", "plain"), given.facts or kept.get("facts")
+    return place, given.style or style or kept.get("style", PLAIN), given.facts or kept.get("facts")
 
 
 def _changed_records(runs: Sequence[Any], kept: Sequence[dict[str, str]]) -> list[str]:
@@ -91,7 +128,10 @@ def _changed_records(runs: Sequence[Any], kept: Sequence[dict[str, str]]) -> lis
     now, then = {c.run.sha256: c.run.source for c in runs}, {r["sha256"]: r["file"] for r in kept}
     gone = [f"record {name} of the statement was not given, or has changed" for sha256, name in then.items() if sha256 not in now]
     new = [f"record {name} is not one of the statement's, or has changed" for sha256, name in now.items() if sha256 not in then]
-    return [*gone, *new]
+    return [
+        *_first(gone, _FEWEST, "{} more records of the statement were not given"),
+        *_first(new, _FEWEST, "{} more records are not its own"),
+    ]
 
 
 def _differences(name: str, text: str, again: str) -> list[str]:

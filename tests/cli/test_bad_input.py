@@ -87,11 +87,17 @@ def test_a_file_that_is_no_record_is_named(folder: Path, name: str, made_of: byt
         assert refused(folder, command, name).startswith(f"{name} is not a carbonreport record")
 
 
+def test_an_empty_file_is_called_empty(folder: Path) -> None:
+    (folder / "empty.jsonl").write_bytes(b"")
+
+    assert refused(folder, "show", "empty.jsonl").startswith("empty.jsonl is not a carbonreport record: it is empty; ")
+
+
 def test_a_missing_file_and_a_folder_are_named(folder: Path) -> None:
     (folder / "runs").mkdir()
 
     assert refused(folder, "show", "absent.jsonl") == "cannot read absent.jsonl: No such file or directory"
-    assert refused(folder, "show", "runs") == "cannot read runs: Is a directory"
+    assert refused(folder, "show", "runs") == "runs is a folder; name the records in it, such as runs/*.jsonl"
 
 
 def test_one_bad_record_among_good_ones_stops_the_statement_before_anything_is_written(folder: Path) -> None:
@@ -159,14 +165,19 @@ def test_a_variable_of_the_environment_is_named_where_it_is_wrong(folder: Path) 
     [
         ("[place\n", "site.toml"),
         ('[place]\nzone = "DE"\nzones = 3\n', "zones"),
-        ("[place]\nzone = 3\n", "place.zone"),
+        ('[place]\nzoen = "DE"\n', "site.toml: place.zoen: unknown field; nearest: zone"),
+        ('[palce]\nzone = "DE"\n', "site.toml: palce: unknown field; nearest: place"),
+        ("[place]\npue = { valeu = 1.2 }\n", "site.toml: place.pue.valeu: unknown field; nearest: value"),
+        ("[place]\nzone = 3\n", "site.toml: place.zone: must be text, not a whole number"),
+        ('[facts]\nparameters = "many"\n', "site.toml: facts.parameters: must be a number, not text"),
+        ("[contract]\ngrams_per_kwh = 4\n", "site.toml: contract.instrument is missing"),
         ('[place]\nzone = "Atlantis"\n', "place.zone: unknown grid zone 'Atlantis'"),
         ('[place]\ntime_zone = "Mars/Olympus"\n', "place.time_zone: unknown time zone 'Mars/Olympus'"),
         ("[place]\npue = 0.8\n", "PUE 0.8"),
         ('[contract]\ngrams_per_kwh = -4\ninstrument = "x"\n', "grams_per_kwh"),
         ('[contract]\ngrams_per_kwh = 4\nshare = 7\ninstrument = "x"\n', "share"),
         ('[embodied.devices.gpu]\nkg = 1\nlifetime_years = 0\nutilisation = 1\nsource = "x"\n', "lifetime_years"),
-        ("\0\xff", "site.toml"),
+        ("\0\xff", "site.toml: it is not UTF-8 text"),
     ],
 )
 def test_a_wrong_site_file_is_named_with_its_field(folder: Path, text: str, says: str) -> None:
@@ -232,6 +243,10 @@ def test_a_grid_that_does_not_exist_is_named(folder: Path) -> None:
         (("--mean-watts", "0"), "--mean-watts 0"),
         (("--mean-watts", "-300"), "--mean-watts -300"),
         (("--mean-watts", "nan"), "--mean-watts nan"),
+        (("--mean-watts", "5000"), "--mean-watts 5000 is far above the rated 400 W of "),
+        (("--name", ""), "--name is empty"),
+        (("--pue", ""), "--pue is empty"),
+        (("--zone", ""), "--zone is empty"),
         (("--start", "yesterday"), "cannot read the time 'yesterday'"),
         (("--start", ""), "cannot read the time ''"),
         (("--start", "0001-01-01T00:00Z"), "is not in the years 2000 to 2100"),

@@ -38,6 +38,53 @@ def test_a_zone_is_found_by_its_code_country_or_market_name(text, zone):
     assert resolve_zone(text) == zone
 
 
+@pytest.mark.parametrize(
+    ("text", "zone"),
+    [
+        ("Germany", "DE"),
+        ("germany", "DE"),
+        ("Hong Kong", "HK"),
+        ("hong_kong", "HK"),
+        ("California", "US-CAL-CISO"),
+        ("Korea", "KR"),
+        ("South Korea", "KR"),
+        ("Deutschland", "DE"),
+        ("Österreich", "AT"),
+        ("the Netherlands", "NL"),
+        ("United Kingdom", "GB"),
+        ("United States", "US"),
+        ("Quebec", "CA-QC"),
+        ("Tokyo", "JP-TK"),
+        ("India", "IN"),
+        ("Chile", "CL-SEN"),
+        ("Côte d'Ivoire", "CI"),
+        ("Russia", "RU"),
+    ],
+)
+def test_a_zone_is_found_by_a_name_that_means_it_alone(text, zone):
+    assert resolve_zone(text) == zone
+
+
+@pytest.mark.parametrize(
+    ("text", "offered"), [("Georgia", "GE"), ("Congo", "CD"), ("East", "RU-AS"), ("Virgin Islands", "VI"), ("Victoria", "AU-VIC")]
+)
+def test_a_name_of_several_places_is_refused_and_its_zone_offered(text, offered):
+    with pytest.raises(UnknownZone, match=rf"nearest: .*\b{offered}\b"):
+        resolve_zone(text)
+
+
+@pytest.mark.parametrize(("text", "nearest"), [("Swedden", "SE"), ("Norwegen", "NO"), ("Nothern Ireland", "GB-NIR")])
+def test_a_misspelt_name_offers_the_zone_of_that_name_first(text, nearest):
+    with pytest.raises(UnknownZone, match=rf"nearest: {nearest} "):
+        resolve_zone(text)
+
+
+def test_a_name_is_never_taken_for_a_zone_that_it_does_not_mean():
+    for text in ("Narnia", "north", "central", "island", "power", "Washington"):
+        with pytest.raises(UnknownZone):
+            resolve_zone(text)
+
+
 @pytest.mark.parametrize(("text", "nearest"), [("US-CAL-CISC", "US-CAL-CISO"), ("Germny", "DE"), ("FRAA", "FR")])
 def test_an_unknown_zone_names_the_nearest(text, nearest):
     with pytest.raises(UnknownZone, match=rf"nearest: .*\b{nearest}\b"):

@@ -31,12 +31,15 @@ def ratio(value: float, low: float, high: float) -> Quantity:
         (energy(1289.4, 1288.9, 1290.2), "1.29 MWh"),  # three digits at most, and then no interval is left to print
         (energy(8.4, 5.2, 15.3), "5–15 kWh (central value 8)"),  # beyond a factor of two the range comes first
         (energy(14.0, 8.2, 23.4), "8–20 kWh (central value 14)"),
-        (energy(3.0, 0.3, 30.0), "0.3–30 kWh (central value about 1)"),  # beyond ten only the order of magnitude
+        (energy(3.0, 0.3, 30.0), "0.3–30 kWh (central value about 1)"),  # from a hundred on only the order of magnitude
+        (energy(0.31, 0.09, 1.1), "0.09–1.1 kWh (central value about 0.3)"),  # beyond ten one digit, which stays inside the interval
         (energy(25.0, 25.0, 25.0), "25.0 kWh"),
         (energy(0.0, 0.0, 0.0), "0 kWh"),
         (energy(0.0125, 0.0124, 0.0135), "12.5 Wh [12.4, 13.5]"),
         (energy(433_196, 194_938, 433_196), "190–400 MWh (central value 400)"),
         (ratio(1.0, 1.0, 1.1), "1.00 [1.00, 1.10]"),
+        (ratio(1.14, 1.04, 1.46), "1.14 [1.04, 1.46]"),  # a published datum
+        (ratio(1.73, 1.0, 3.0), "1.73 [1.00, 3.00]"),
     ],
 )
 def test_a_quantity_reads_as_the_rule_says(quantity, sentence):

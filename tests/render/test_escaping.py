@@ -94,3 +94,7 @@ def test_intervals_stay_readable_in_the_source() -> None:
 
 def test_addresses_do_not_become_links() -> None:
     assert md_escape("https://a.b www.c.d e@f.g") == r"https\://a.b www\.c.d e\@f.g"
+
+
+def test_a_number_and_its_sign_of_percent_stay_on_one_line_in_tex() -> None:
+    assert tex_escape("under 5 % of it, and a 100% name") == r"under 5~\% of it, and a 100\% name"

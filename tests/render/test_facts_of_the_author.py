@@ -46,12 +46,12 @@ def test_facts_of_the_site_file_are_typed(tmp_path):
     [
         ("paramters = 1\n", "paramters: unknown fact; nearest: parameters"),
         ("zzz = 1\n", "zzz: unknown fact; there are model, parameters"),
-        ('parameters = "many"\n', "parameters: Expected"),
-        ("runs = 1.5\n", "runs: Expected"),
+        ('parameters = "many"\n', ": parameters: must be a number, not text"),
+        ("runs = 1.5\n", ": runs: must be a whole number, not one with a fraction"),
         ("runs = 0\n", "runs: runs is 0; it must be above 0"),
         ("flop = nan\n", "flop: flop is nan"),
         ('storage = " "\n', "storage: storage is empty"),
-        ("memory_gb = true\n", "memory_gb: Expected"),
+        ("memory_gb = true\n", ": memory_gb: must be a number, not true or false"),
         ("memory_gb = \n", "Invalid value"),
     ],
 )

@@ -218,3 +218,13 @@ def test_without_matplotlib_html_has_no_pictures_and_says_in_a_comment_what_brin
     assert (done.returncode, done.stderr) == (0, "")
     assert not Page(text).all("svg")
     assert "<!-- no pictures: they need the extra \"plots\" (pip install 'carbonreport[plots]') -->" in text
+
+
+def test_every_cell_of_a_table_of_figures_names_its_column_for_a_narrow_page(charged, tmp_path):
+    page = tmp_path / "energy.html"
+    write_statement(charged(make_record({"GPU": 500.0}, 2, zone="DE")), [page], style="plain", bib=None, force=False)
+    text = page.read_text(encoding="utf-8")
+
+    assert "@media screen and (max-width: 42rem)" in text
+    labels = [attributes.get("data-label") for attributes in Page(text).all("td")]
+    assert {"90 % interval", "How known", "Source"} <= set(labels)

@@ -347,3 +347,29 @@ def test_no_style_says_what_a_statement_must_not_say(charged, case, style):
 
     for words in FORBIDDEN:
         assert words not in text
+
+
+@pytest.mark.parametrize("suffix", ["md", "tex", "html"])
+def test_the_checklist_answers_no_and_says_what_is_missing_until_the_facts_are_given(charged, tmp_path, suffix):
+    site = tmp_path / "lab.toml"
+    site.write_text('[place]\nsite = "our cluster"\n')
+    run = make_record({"GPU": 500.0}, 2, zone="DE")
+    some, whole = Facts(memory_gb=80.0), Facts(memory_gb=80.0, storage="2 TB NVMe", project_gpu_hours=100.0)
+    result = charged(run, site=str(site), pue="1.2")
+
+    def answer(facts: Facts) -> str:
+        return statement_text(result, suffix, style="neurips", telling=Telling(facts))
+
+    assert "storage (storage) and the compute of the whole project (project" in answer(some)
+    assert "memory of a worker (" not in answer(some)
+    assert ("[Yes]" if suffix != "tex" else r"\noindent Answer: \answerYes{}") in answer(whole)
+    assert "Not given:" not in answer(whole)
+
+
+@pytest.mark.parametrize("suffix", ["md", "tex", "html"])
+def test_the_column_of_each_run_stands_only_where_a_name_has_several_runs(charged, suffix):
+    once = [make_record({"GPU": 500.0}, 2, name=name, start=f"2026-01-1{n}T08:00Z", zone="DE") for n, name in enumerate("ab")]
+    twice = [*once, make_record({"GPU": 510.0}, 2, name="a", start="2026-01-20T08:00Z", zone="DE")]
+
+    assert "ach run" not in statement_text(charged(*once), suffix, style="plain")
+    assert "ach run" in statement_text(charged(*twice), suffix, style="plain")

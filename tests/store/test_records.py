@@ -96,7 +96,7 @@ def test_a_foreign_file_is_refused_in_one_line(tmp_path, content):
 
 def test_a_missing_file_and_a_folder_are_refused(tmp_path):
     for path in (tmp_path / "none.jsonl", tmp_path):
-        with pytest.raises(RecordError, match="cannot read"):
+        with pytest.raises(RecordError, match="cannot read|is a folder"):
             load(path)
 
 

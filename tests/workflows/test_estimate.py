@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -194,3 +195,22 @@ def test_the_summary_says_what_was_assumed_and_what_to_type_next(tmp_path: Path)
     assert any("pue-assumed" in line and "give --pue" in line for line in said)
     assert said[-1] == f"carbonreport: next: carbonreport statement {record} -o energy.tex"
     assert not find_board("A100").nearest
+
+
+def test_a_run_that_has_not_begun_is_not_estimated(tmp_path: Path) -> None:
+    job = Job("A100-SXM4-80GB", 4, 12.4, None, "2026-01-14T18:20+01:00")
+    begun_s = datetime(2026, 1, 14, 17, 20, tzinfo=UTC).timestamp()
+
+    def write(now_s: float) -> Path:
+        options = PlaceOptions(zone="DE", pue="1.2")
+        return estimate(job, name="e", kind="training", place=Place(), folder=tmp_path, options=options, now_s=lambda: now_s)
+
+    with pytest.raises(BadTime, match="has not come yet"):
+        write(begun_s - 60)
+    assert list(tmp_path.iterdir()) == []
+    assert write(begun_s + 60).is_file()
+
+
+def test_a_mean_power_that_no_board_of_that_kind_draws_is_refused() -> None:
+    with pytest.raises(CarbonreportError, match="--mean-watts 5000 is far above the rated 400 W"):
+        estimated_run(Job("A100-SXM4-80GB", 4, 12.4, 5000.0, "2026-01-14T18:20Z"), name="e", kind="training", place=Place(), run_id="x")

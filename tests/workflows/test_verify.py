@@ -89,6 +89,50 @@ def test_an_anonymous_statement_verifies_too_and_tells_no_hash(folder, tmp_path)
     assert verify(out, records(folder), Asked(PlaceOptions(zone="DE", pue="1.2"), is_anonymous=True)) == []
 
 
+@pytest.mark.parametrize("name", ["checklist.tex", "checklist.md", "checklist.html", "checklist.json"])
+@pytest.mark.parametrize("style", ["neurips", "acl"])
+@pytest.mark.parametrize("anonymous", [False, True])
+def test_a_file_says_itself_in_which_style_and_for_whom_it_was_written(folder, tmp_path, name, style, anonymous):
+    statement(records(folder), [tmp_path / name], style=style, anonymous=anonymous, zone="DE", pue="1.2")
+
+    assert verify(tmp_path / name, records(folder), Asked(PlaceOptions(zone="DE", pue="1.2"))) == []
+
+
+def test_a_model_cards_metadata_for_a_blind_review_verifies_by_its_own_head(folder, tmp_path):
+    statement(records(folder), [tmp_path / "card.yaml"], style="modelcard", anonymous=True, zone="DE", pue="1.2")
+
+    assert verify(tmp_path / "card.yaml", records(folder), Asked(PlaceOptions(zone="DE", pue="1.2"))) == []
+
+
+def test_a_style_of_ones_own_is_given_by_its_folder_and_not_told_in_the_file(folder, tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "statement.md.j2").write_text('{% include "shared/head.md.j2" %}\n{{ s.details.energy }}\n')
+    own = str(tmp_path / "mine")
+    statement(records(folder), [tmp_path / "own.md"], style=own, zone="DE", pue="1.2")
+
+    assert own not in (tmp_path / "own.md").read_text()
+    assert verify(tmp_path / "own.md", records(folder), Asked(PlaceOptions(zone="DE", pue="1.2"), style=own)) == []
+
+
+def test_other_records_are_named_and_do_not_flood_the_terminal(folder, tmp_path):
+    other = save(make_record({"GPU": 99.0}, 9.9, name="other", zone="FR"), tmp_path / "other.jsonl")
+
+    found = verify(folder / "energy.json", [other], Asked())
+
+    assert {f"record {name} of the statement was not given, or has changed" for name in ("a.jsonl", "b.jsonl")} <= set(found)
+    assert len(found) <= 8
+    assert found[-1].endswith(" more lines differ")
+
+
+def test_without_a_json_beside_it_a_difference_comes_with_the_options_that_may_be_missing(folder, tmp_path):
+    statement(records(folder), [tmp_path / "alone.md"], zone="DE", pue="1.1:1.2:1.4")
+
+    found = verify(tmp_path / "alone.md", records(folder), Asked(PlaceOptions(zone="FR")))
+
+    assert len(found) <= 12
+    assert found[-1].startswith("alone.md: no JSON beside it says how it was made; give the records and the options of then (--zone, ")
+
+
 def test_the_command_says_how_it_went(folder, capsys):
     with pytest.raises(SystemExit) as good:
         main(["verify", str(folder / "energy.tex"), *map(str, records(folder))])

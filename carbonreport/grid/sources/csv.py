@@ -2,31 +2,27 @@
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from carbonreport.errors import BadSeries, GridGap, UnknownZone
+from carbonreport.errors import BadSeries, UnknownZone
+from carbonreport.grid.readings import ESTIMATED, MEASURED, Fill, Readings
 from carbonreport.grid.zones import WORLD_ZONE, resolve_zone
-from carbonreport.model.series import QUALITIES, Array, Family, GridErrors, IntensitySeries, Quality
+from carbonreport.model.series import Array, Family, IntensitySeries
 from carbonreport.series_file import first_column, normalised, read_lines, time_s
-from carbonreport.units import hours
-
-Fill = Callable[[str, float, float], IntensitySeries]
 
 # A step longer than this many median steps is a gap.
 GAP_STEPS = 1.5
-# sd of ln(true / stated), common to all hours of a file: two vintages of the same zone-years differ by the first,
-# zones that the provider estimates by the second.
-ERRORS: dict[Quality, GridErrors] = {"measured": GridErrors(level_sd=0.039), "estimated": GridErrors(level_sd=0.1)}
 PLAIN = Family("not stated", "not stated", "average")
 # Normalised titles: a mass of grams per kWh; the mean of the old academic export; a plain file's column (without a unit it is g/kWh in every tool known).
 PER_KWH = r"\bg(rams?|co2\w*)?\b.*kwh"
 ACADEMIC = "^carbon intensity avg$"
 PLAIN_COLUMN = rf"{PER_KWH}|^(carbon )?intensity$"
+ENDING = r"^(datetime|time|timestamp|hour|period|interval) (end|ends|ending)\b"
 WAY_OUT = "give a header such as time,g_per_kwh, or a file downloaded from Electricity Maps"
 
 
@@ -53,7 +49,8 @@ def create(options: Mapping[str, str], *, fill: Fill | None = None) -> "CsvGrid"
     held, given = _zone_of(rows), options.get("zone")
     if given:
         _refuse_other(held, given, path.name)
-    return CsvGrid(path.name, given or held, header.family, *_intervals(rows, path.name), fill)
+    starts, ends, grams, quality = _intervals(rows, path.name, is_ending=header.is_ending)
+    return CsvGrid(Readings(given or held or "", path.name, header.family, f"file {path.name}", starts, ends, grams, quality), fill)
 
 
 def available() -> str | None:
@@ -66,23 +63,11 @@ class CsvGrid:
     """Intensities of one file.
 
     Attributes:
-        name: File name, for messages and the statement.
-        zone: Zone that the file or its reader names, or None.
-        family: What kind of intensity it holds.
-        starts_s: Begin of each interval, POSIX seconds, rising. Shape (n,).
-        ends_s: End of each interval; before the next begin where hours are missing. Shape (n,).
-        grams_per_kwh: Intensity of each interval. [gCO2e/kWh] Shape (n,).
-        is_estimated: Whether the provider flagged it so. Shape (n,).
+        readings: What it holds; without a zone where neither it nor its reader names one.
         fill: Where missing hours are taken from, or None.
     """
 
-    name: str
-    zone: str | None
-    family: Family
-    starts_s: Array
-    ends_s: Array
-    grams_per_kwh: Array
-    is_estimated: NDArray[np.bool_]
+    readings: Readings
     fill: Fill | None = None
 
     def series(self, zone: str, start_s: float, end_s: float) -> IntensitySeries:
@@ -99,88 +84,8 @@ class CsvGrid:
         """
         asked = "" if zone == WORLD_ZONE else zone
         if asked:
-            _refuse_other(self.zone, asked, self.name)
-        place = self.zone or asked
-        end_s = max(end_s, start_s + 1.0)
-        inside = (self.ends_s > start_s) & (self.starts_s < end_s)
-        begins, ends = np.maximum(self.starts_s[inside], start_s), np.minimum(self.ends_s[inside], end_s)
-        pieces = _Pieces(
-            begins,
-            self.grams_per_kwh[inside],
-            np.where(self.is_estimated[inside], QUALITIES.index("estimated"), QUALITIES.index("measured")),
-        )
-        qualities: tuple[Quality, ...] = ("measured", "estimated")
-        errors = {quality: ERRORS[quality] for quality in qualities if np.any(pieces.quality == QUALITIES.index(quality))}
-        notes: list[tuple[str, str]] = []
-        if "estimated" in errors:
-            estimated_s = float(np.sum((ends - begins)[pieces.quality == QUALITIES.index("estimated")]))
-            notes.append(("grid-estimated", f"the provider estimated {hours(estimated_s):.3g} h of {place or self.name}"))
-        holes = _holes(begins, ends, start_s, end_s)
-        for hole_start_s, hole_end_s in holes:
-            filling = self._filling(place, hole_start_s, hole_end_s)
-            pieces = pieces.joined(filling, hole_end_s)
-            errors |= filling.errors
-            notes += [note for note in filling.notes if note[0] != "typical-profile" and note not in notes]
-        if holes:
-            missing_s = sum(until - begin for begin, until in holes)
-            notes.append(
-                ("grid-gap-filled", f"{hours(missing_s):.3g} h missing from {self.name} were taken from the typical profile of {place}")
-            )
-        order = np.argsort(pieces.starts_s, kind="stable")
-        return IntensitySeries(
-            zone=place or "not stated",
-            edges_s=np.append(pieces.starts_s[order], end_s),
-            grams_per_kwh=pieces.grams_per_kwh[order],
-            quality=pieces.quality[order].astype(np.int8),
-            errors=errors,
-            family=self.family,
-            source=f"file {self.name}",
-            notes=tuple(notes),
-        )
-
-    def _filling(self, zone: str, start_s: float, end_s: float) -> IntensitySeries:
-        """What stands in for missing hours.
-
-        Raises:
-            GridGap: Nothing may.
-        """
-        where = f"{self.name} does not cover it"
-        if self.fill is None:
-            raise GridGap(zone or self.name, start_s, end_s, f"{where}; use a file that covers the whole run")
-        if not zone:
-            raise GridGap(
-                self.name, start_s, end_s, f"{where}; give the zone with --zone and the gap can be filled from its typical profile"
-            )
-        try:
-            filling = self.fill(zone, start_s, end_s)
-        except UnknownZone as error:
-            raise GridGap(zone, start_s, end_s, f"{where}, and there is no typical profile of {zone}") from error
-        if filling.family != self.family:
-            raise GridGap(
-                zone,
-                start_s,
-                end_s,
-                f"{where}, and the typical profile ({filling.family}) is of another family than the file ({self.family})",
-            )
-        return filling
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Pieces:
-    """Intervals on the way to a series; each lasts until the next one begins."""
-
-    starts_s: Array
-    grams_per_kwh: Array
-    quality: NDArray[np.int64]
-
-    def joined(self, series: IntensitySeries, end_s: float) -> "_Pieces":
-        """Both, the series up to its end only: a profile lasts a second at least, a hole may be shorter."""
-        count = int(np.searchsorted(series.edges_s[:-1], end_s))
-        return _Pieces(
-            np.concatenate([self.starts_s, series.edges_s[:count]]),
-            np.concatenate([self.grams_per_kwh, series.grams_per_kwh[:count]]),
-            np.concatenate([self.quality, series.quality[:count]]),
-        )
+            _refuse_other(self.readings.zone, asked, self.readings.name)
+        return self.readings.series(asked, start_s, end_s, self.fill)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +98,7 @@ class _Header:
     zone: int | None
     width: int
     is_utc: bool
+    is_ending: bool
     family: Family
 
 
@@ -210,7 +116,7 @@ class _Row:
 def _header(titles: Sequence[str], name: str, factor: str) -> _Header:
     """Find the columns by keywords: the spelling of Electricity Maps' headers has changed twice."""
     words = normalised(titles)
-    time = first_column(words, "datetime", r"^(time|timestamp|start|date)\b")
+    time = first_column(words, ENDING, "datetime", r"^(time|timestamp|start|date)\b")
     if time is None:
         raise BadSeries(f"{name}:1: no column of times among {', '.join(titles)}; {WAY_OUT}")
     grams, family = _grams_column(words, name, factor)
@@ -225,7 +131,8 @@ def _header(titles: Sequence[str], name: str, factor: str) -> _Header:
         if first_column(words, ACADEMIC) == grams
         else first_column(words, "^zone( id)?$")
     )
-    return _Header(time, grams, first_column(words, r"\bestimated\b"), zone, len(titles), bool(re.search(r"\butc\b", words[time])), family)
+    is_utc, is_ending = bool(re.search(r"\butc\b", words[time])), bool(re.search(ENDING, words[time]))
+    return _Header(time, grams, first_column(words, r"\bestimated\b"), zone, len(titles), is_utc, is_ending, family)
 
 
 def _grams_column(words: Sequence[str], name: str, factor: str) -> tuple[int | None, Family]:
@@ -291,24 +198,22 @@ def _sorted(rows: Sequence[_Row], name: str) -> list[_Row]:
     return ordered
 
 
-def _intervals(rows: Sequence[_Row], name: str) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
-    """Begins, ends, intensities and flags of the rows with a value; each lasts until the next row, the last as long as the one before."""
+def _intervals(rows: Sequence[_Row], name: str, *, is_ending: bool) -> tuple[Array, Array, Array, NDArray[np.int8]]:
+    """Begins, ends, intensities and qualities of the rows with a value.
+
+    Each lasts until the next row, the last as long as the one before; where the stamps are ends, each since the row before.
+    """
     times = np.array([row.time_s for row in rows])
     steps = np.diff(times)
     usual_s = float(np.median(steps))
     lengths = np.where(steps > GAP_STEPS * usual_s, usual_s, steps)
-    ends = times + np.append(lengths, lengths[-1])
+    starts, ends = (times - np.append(lengths[0], lengths), times) if is_ending else (times, times + np.append(lengths, lengths[-1]))
     known = np.array([row.grams_per_kwh is not None for row in rows])
     if not known.any():
         raise BadSeries(f"{name} has no intensity in any row")
     grams = np.array([row.grams_per_kwh for row in rows if row.grams_per_kwh is not None], dtype=np.float64)
-    return times[known], ends[known], grams, np.array([row.is_estimated for row in rows])[known]
-
-
-def _holes(begins: Array, ends: Array, start_s: float, end_s: float) -> list[tuple[float, float]]:
-    """Stretches of the period that no interval covers."""
-    untils, froms = np.append(begins, end_s), np.append(start_s, ends)
-    return [(float(begin), float(until)) for begin, until in zip(froms, untils, strict=True) if until > begin]
+    quality = np.where([row.is_estimated for row in rows], ESTIMATED, MEASURED).astype(np.int8)
+    return starts[known], ends[known], grams, quality[known]
 
 
 def _zone_of(rows: Sequence[_Row]) -> str | None:

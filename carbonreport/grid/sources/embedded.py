@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from carbonreport.combine.seasonal import expand
-from carbonreport.errors import UnknownZone
+from carbonreport.errors import BadSeries, UnknownZone
 from carbonreport.grid.zones import DATA, WORLD_ZONE, resolve_zone, sub_zones
 from carbonreport.model.series import Array, Family, IntensitySeries, SeasonalProfile
 
@@ -25,13 +25,27 @@ ERRORS_BY_LEVEL: tuple[tuple[float, tuple[float, float, float], float], ...] = (
     (500.0, (0.214, 0.171, 0.110), 0.128),
     (float("inf"), (0.107, 0.088, 0.055), 0.054),
 )
+# Below this share of the life-cycle intensity the hours of the direct one go their own way (56 % off in NO).
+LEAST_DIRECT_SHARE = 0.65
+# sd of ln(direct / (share x life-cycle)) of single hours, beside the life-cycle one's own error: the largest of 18 zones whose both
+# kinds of hours are known for 2023 and 2024, by share; and one zone that is far worse than its share.
+DIRECT_SDS = ((0.8, 0.074), (LEAST_DIRECT_SHARE, 0.115))
+DIRECT_SD_OF = {"CA-ON": 0.31}
+DIRECT_HOURS = 6.0
 # Percentiles of the countries' levels that span the world's.
 WORLD_SPAN = (5.0, 95.0)
 
 
 def create(options: Mapping[str, str]) -> "EmbeddedGrid":
-    """The embedded profiles; it has no options."""
-    return EmbeddedGrid()
+    """The embedded profiles; option "factor": lifecycle or direct.
+
+    Raises:
+        BadSeries: No such factor.
+    """
+    factor = options.get("factor", "lifecycle")
+    if factor not in ("lifecycle", "direct"):
+        raise BadSeries(f"factor {factor!r} is neither lifecycle nor direct")
+    return EmbeddedGrid(factor=factor)
 
 
 def available() -> str | None:
@@ -44,20 +58,45 @@ class EmbeddedGrid:
     """Typical profiles out of a data folder.
 
     Attributes:
-        data: Folder with ember_yearly.csv and, where the package was built with them, odbl/zones.csv and odbl/shapes.csv.gz.
+        data: Folder with ember_yearly.csv and, where the package was built with them, odbl/zones.csv, odbl/shapes.csv.gz and odbl/direct.csv.
+        factor: lifecycle, or direct: the same shape at the direct level.
     """
 
     data: Path = DATA
+    factor: str = "lifecycle"
 
     def profile(self, zone: str) -> SeasonalProfile:
         """The typical year of a zone; of its country by Ember's yearly mean where the zone itself is not in the tables.
 
         Raises:
             UnknownZone: Neither table has it.
+            BadSeries: Direct intensities were asked for where the life-cycle ones say too little of them.
         """
         code = resolve_zone(zone, self.data)
         row = _zone_rows(self.data).get(code)
-        return self._zone_profile(row) if row else self._country_profile(code)
+        profile = self._zone_profile(row) if row else self._country_profile(code)
+        return profile if self.factor == "lifecycle" else self._direct(profile)
+
+    def direct_share(self, zone: str) -> float | None:
+        """Direct over life-cycle intensity of a zone, or None where it is not known."""
+        return _direct_shares(self.data).get(zone)
+
+    def _direct(self, profile: SeasonalProfile) -> SeasonalProfile:
+        """The same hours at the direct level (method, section 3, rule 6)."""
+        share = self.direct_share(profile.zone)
+        if share is None:
+            raise BadSeries(f"the direct intensity of {profile.zone} is not known; take life-cycle intensities, or a file")
+        if share < LEAST_DIRECT_SHARE:
+            text = f"{profile.zone} emits {share * 100:.0f} % of its life-cycle intensity directly, too little to tell its hours from those"
+            raise BadSeries(f"{text} (under {LEAST_DIRECT_SHARE * 100:.0f} %); take life-cycle intensities, or a file of direct ones")
+        sd = DIRECT_SD_OF.get(profile.zone) or next(sd for least, sd in DIRECT_SDS if share >= least)
+        return replace(
+            profile,
+            levels={year: level * share for year, level in profile.levels.items()},
+            terms=(*profile.terms, (sd, DIRECT_HOURS)),
+            family=replace(profile.family, factor="direct"),
+            source=f"{profile.source}, direct share of 2024",
+        )
 
     def series(self, zone: str, start_s: float, end_s: float, *, guessed: bool = False) -> IntensitySeries:
         """The typical profile over a period, POSIX seconds.
@@ -153,6 +192,11 @@ def _read(path: Path) -> Iterator[dict[str, str]]:
     if path.is_file():
         with path.open(encoding="utf-8", newline="") as lines:
             yield from csv.DictReader(lines)
+
+
+@lru_cache(maxsize=4)
+def _direct_shares(data: Path) -> dict[str, float]:
+    return {row["zone"]: float(row["direct_share"]) for row in _read(data / "odbl" / "direct.csv")}
 
 
 @lru_cache(maxsize=64)

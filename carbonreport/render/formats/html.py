@@ -5,8 +5,10 @@ from collections.abc import Mapping, Sequence
 
 from carbonreport.model.footprint import Footprint
 from carbonreport.model.statement import Statement
-from carbonreport.render.engine import fill
+from carbonreport.render.engine import fill, made_as
+from carbonreport.render.form_words import unanswered
 from carbonreport.render.pictures import Picture
+from carbonreport.render.words import listed
 
 
 def create(options: Mapping[str, str]) -> "Html":
@@ -29,7 +31,13 @@ class Html:
         self, statement: Statement, footprint: Footprint, style: str, *, has_bib: bool, pictures: Sequence[Picture] | None = None
     ) -> str:
         """The style's statement.html.j2, filled; `pictures` is None where nobody could draw them."""
-        return fill(style, "statement.html.j2", escape, {"s": statement, "pictures": pictures}, is_tex=False)
+        values = {
+            "s": statement,
+            "pictures": pictures,
+            "made_as": made_as(style, is_anonymous=statement.is_anonymous),
+            "unanswered": listed(unanswered(statement.details)),
+        }
+        return fill(style, "statement.html.j2", escape, values, is_tex=False)
 
 
 def escape(text: str) -> str:

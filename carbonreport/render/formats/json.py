@@ -8,6 +8,7 @@ from typing import Any
 from carbonreport.model.footprint import Footprint
 from carbonreport.model.quantity import Quantity
 from carbonreport.model.statement import Statement
+from carbonreport.render.setting import is_too_short, is_unread
 from carbonreport.units import SECONDS_PER_HOUR, kwh
 
 MARK = "written_by"
@@ -98,7 +99,7 @@ def footprint_object(f: Footprint, *, has_dates: bool = True) -> dict[str, Any]:
                 "it_joules_low": s.it_joules_low,
                 "it_joules_high": s.it_joules_high,
                 "grams": s.grams,
-                "joules_per_item": s.joules_per_item,
+                "joules_per_item": None if is_unread(f) or is_too_short(s) else s.joules_per_item,
                 "own_seconds": s.own_seconds,
                 "own_it_joules": s.own_it_joules,
                 "told_with": s.told_with,

@@ -6,7 +6,9 @@ from collections.abc import Iterator, Mapping
 
 from carbonreport.model.footprint import Footprint
 from carbonreport.model.statement import Statement
-from carbonreport.render.engine import fill
+from carbonreport.render.engine import fill, made_as
+from carbonreport.render.form_words import unanswered
+from carbonreport.render.words import listed
 
 _MARKUP = set("\\`*_{}[]#|~$")
 _INTERVALS = re.compile(r"\[[\d.,]+, [\d.,]+\](?![\[(:])")  # brackets that are no link stay readable
@@ -30,7 +32,17 @@ class Markdown:
 
     def render(self, statement: Statement, footprint: Footprint, style: str, *, has_bib: bool) -> str:
         """The style's statement.md.j2, filled."""
-        return fill(style, "statement.md.j2", escape, {"s": statement}, is_tex=False)
+        return fill(
+            style,
+            "statement.md.j2",
+            escape,
+            {
+                "s": statement,
+                "made_as": made_as(style, is_anonymous=statement.is_anonymous),
+                "unanswered": listed(unanswered(statement.details)),
+            },
+            is_tex=False,
+        )
 
 
 def escape(text: str) -> str:

@@ -4,8 +4,10 @@ from collections.abc import Iterable, Mapping
 
 from carbonreport.model.footprint import Footprint
 from carbonreport.model.statement import Statement, Work
-from carbonreport.render.engine import Raw, fill
+from carbonreport.render.engine import Raw, fill, made_as
+from carbonreport.render.form_words import unanswered
 from carbonreport.render.tex_text import escape
+from carbonreport.render.words import listed
 
 _PREFIX = "carbonreport"
 
@@ -27,9 +29,16 @@ class Tex:
 
     def render(self, statement: Statement, footprint: Footprint, style: str, *, has_bib: bool) -> str:
         """The style's statement.tex.j2, filled; citations only where a .bib is written with it."""
-        return fill(
-            style, "statement.tex.j2", escape, {"s": statement, "prefix": Raw(_PREFIX), "has_bib": has_bib, "cite": _cite}, is_tex=True
-        )
+        head = made_as(style, is_anonymous=statement.is_anonymous)
+        values = {
+            "s": statement,
+            "prefix": Raw(_PREFIX),
+            "has_bib": has_bib,
+            "cite": _cite,
+            "made_as": head,
+            "unanswered": listed(unanswered(statement.details)),
+        }
+        return fill(style, "statement.tex.j2", escape, values, is_tex=True)
 
 
 def _cite(keys: Iterable[str]) -> Raw:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from carbonreport.model.footprint import Footprint
 from carbonreport.model.statement import Statement
-from carbonreport.render.engine import Raw, fill
+from carbonreport.render.engine import Raw, fill, made_as
 
 
 def create(options: Mapping[str, str]) -> "Yaml":
@@ -25,6 +25,7 @@ class Yaml:
     def render(self, statement: Statement, footprint: Footprint, style: str, *, has_bib: bool) -> str:
         """The style's statement.yaml.j2, filled; the number of grams goes in without quotes."""
         values = {"s": statement, "made_by": Raw(statement.made_by), "grams": Raw(statement.details.card.grams)}
+        values["made_as"] = made_as(style, is_anonymous=statement.is_anonymous)
         return fill(style, "statement.yaml.j2", escape, values, is_tex=False)
 
 

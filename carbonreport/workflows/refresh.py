@@ -1,0 +1,118 @@
+"""The hours as they were, fetched for a run that had no network: kept beside the record, which stays as it is."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from carbonreport.combine.charge import charge
+from carbonreport.combine.footprint import total
+from carbonreport.errors import PlaceError
+from carbonreport.grid import GridSource
+from carbonreport.grid.beside import write_beside
+from carbonreport.grid.sources.embedded import EmbeddedGrid
+from carbonreport.grid.zones import WORLD_ZONE
+from carbonreport.model.quantity import Quantity
+from carbonreport.model.run import RunRecord
+from carbonreport.model.series import QUALITIES, IntensitySeries, Quality
+from carbonreport.site import Site
+from carbonreport.store import load
+from carbonreport.units import hours
+from carbonreport.workflows.grid import EMBEDDED, open_source, provider_for
+from carbonreport.workflows.place import PlaceOptions, RenderPlace, rendering_place, site_of
+
+
+@dataclass(frozen=True, slots=True)
+class Refreshed:
+    """What fetching the hours of a run changed.
+
+    Attributes:
+        record: The record.
+        path: Where its hours are kept now.
+        run: Its name.
+        series: Its hours.
+        hours_by_quality: How many of its hours are of which quality. [h]
+        before: Emissions by the typical profile. [gCO2e]
+        after: Emissions by its own hours. [gCO2e]
+        was_family: What kind of intensity the profile is.
+    """
+
+    record: Path
+    path: Path
+    run: str
+    series: IntensitySeries
+    hours_by_quality: tuple[tuple[Quality, float], ...]
+    before: Quantity
+    after: Quantity
+    was_family: str
+
+    @property
+    def is_same_family(self) -> bool:
+        """Whether the two figures are of one kind, so that one replaces the other."""
+        return str(self.series.family) == self.was_family
+
+    @property
+    def moved(self) -> float | None:
+        """Change of the figure as a share of the one before; None where there was nothing."""
+        return self.after.value / self.before.value - 1 if self.before.value else None
+
+
+def refresh(
+    record: str | Path,
+    options: PlaceOptions,
+    *,
+    environ: Mapping[str, str] = os.environ,
+    offline: bool = False,
+    source: GridSource | None = None,
+) -> Refreshed:
+    """Fetch the hours of a run and keep them beside its record.
+
+    Args:
+        record: The record.
+        options: Place as for a statement; `grid` names the provider, else one is chosen by zone and key.
+        environ: Keys, cache, and defaults of the place.
+        offline: Whether only what was fetched before may be used.
+        source: Whom to ask, instead of the one that `options.grid` names.
+
+    Raises:
+        PlaceError: Nobody said where the run was.
+        GridError: The hours cannot be had; then nothing was written.
+        OutputError: They cannot be kept.
+    """
+    path = Path(record)
+    run = load(path)
+    site = site_of(options, environ, Path.cwd()) or Site()
+    place = rendering_place(run, options, site, environ)
+    if place.zone == WORLD_ZONE or place.is_guessed:
+        guess = f", such as --zone {place.zone}, its guess by the time zone" if place.is_guessed else ""
+        raise PlaceError(f"{run.source}: nobody said where it ran; give --zone{guess}")
+    embedded = EmbeddedGrid()
+    if source is None:
+        name = options.grid if options.grid not in (None, EMBEDDED) else provider_for(place.zone, environ)
+        source = open_source(str(name), fill=True, environ=environ, offline=offline)
+    series = source.series(place.zone, run.started_s, run.ended_s)
+    typical = embedded.series(place.zone, run.started_s, run.ended_s)
+    before, after = _grams(run, typical, place), _grams(run, series, place)
+    return Refreshed(
+        record=path,
+        path=write_beside(path, run.id, series),
+        run=run.name,
+        series=series,
+        hours_by_quality=_hours_by_quality(series),
+        before=before,
+        after=after,
+        was_family=str(typical.family),
+    )
+
+
+def _grams(run: RunRecord, series: IntensitySeries, place: RenderPlace) -> Quantity:
+    charged = charge(run, grid=series, pue=place.pue, time_zone=place.time_zone)
+    return total([replace(charged, notes=())]).grams
+
+
+def _hours_by_quality(series: IntensitySeries) -> tuple[tuple[Quality, float], ...]:
+    lengths = np.diff(series.edges_s)
+    sums = [(quality, hours(float(lengths[series.quality == i].sum()))) for i, quality in enumerate(QUALITIES)]
+    return tuple((quality, length) for quality, length in sums if length > 0)
