@@ -154,8 +154,9 @@ def attributed(run):
 
 def calibrate(options):
     from carbonreport.workflows.calibrate import calibrate as run
+    from carbonreport.workflows.calibrate import this_machine
 
-    for found in run(say=print):
+    for found in run(this_machine(), say=print):
         s, f = found.fit.sensor, found.fit
         print(
             f"    {s.kernel} {s.width_s * 1000:.2f} ± {s.width_sd_s * 1000:.2f} ms, delay {s.delay_s * 1000:.2f} ms, residual {f.residual_watts:.1f} of {f.swing_watts:.0f} W, kept {found.kept}"

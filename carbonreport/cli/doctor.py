@@ -37,10 +37,10 @@ def command(as_json: bool, calibrate: bool, place: PlaceOptions) -> None:
 
 
 def _calibrate() -> None:
-    from carbonreport.workflows.calibrate import calibrate
+    from carbonreport.workflows.calibrate import calibrate, this_machine
 
     is_poor = False
-    for found in calibrate(say=click.echo):
+    for found in calibrate(this_machine(), say=click.echo):
         sensor, fit = found.fit.sensor, found.fit
         click.echo(
             f"    {sensor.kernel}, {'time constant' if sensor.kernel == 'low-pass' else 'window'} {sensor.width_s * 1000:.1f} ms, "

@@ -36,39 +36,53 @@ class Calibration:
     kept: Path | None
 
 
-def calibrate(
-    *, seconds: float = SECONDS, environ: Mapping[str, str] = os.environ, say: Callable[[str], None] = lambda _: None
-) -> list[Calibration]:
-    """Load every visible NVIDIA GPU in turn and find its sensor's response. Nothing is set on a board.
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """What a calibration works with: PyTorch, the driver's binding and a clock."""
+
+    edges: torch_edges.TorchEdges
+    nvml: Any
+    clock: RunClock
+
+
+def this_machine() -> Bench:
+    """The bench of this machine.
 
     Raises:
         CarbonreportError: PyTorch has no GPU.
+        MeterError: There is no NVIDIA driver, or no binding.
+    """
+    return Bench(torch_edges.create(), binding(), RunClock(SystemClock()))
+
+
+def calibrate(
+    bench: Bench, *, seconds: float = SECONDS, environ: Mapping[str, str] = os.environ, say: Callable[[str], None] = lambda _: None
+) -> list[Calibration]:
+    """Load every visible NVIDIA GPU in turn and find its sensor's response. Nothing is set on a board.
+
+    Args:
+        bench: What to work with.
+        seconds: Length of the load on each board. [s]
+        environ: Which boards are visible, and where calibrations are kept.
+        say: Told what goes on.
+
+    Raises:
         MeterError: A board has no buffered samples.
     """
-    edges = torch_edges.create()
-    nvml = binding()
-    meter = NvmlMeter(nvml, environ)
-    clock = RunClock(SystemClock())
-    meter.open(clock)
+    meter = NvmlMeter(bench.nvml, environ)
+    meter.open(bench.clock)
     try:
-        return [_one(edges, i, board, calls, clock, seconds, environ, say) for i, (board, calls) in enumerate(meter.boards())]
+        return [_one(bench, i, board, calls, seconds, environ, say) for i, (board, calls) in enumerate(meter.boards())]
     finally:
         meter.close()
 
 
 def _one(
-    edges: torch_edges.TorchEdges,
-    device: int,
-    board: Board,
-    calls: Calls,
-    clock: RunClock,
-    seconds: float,
-    environ: Mapping[str, str],
-    say: Callable[[str], None],
+    bench: Bench, device: int, board: Board, calls: Calls, seconds: float, environ: Mapping[str, str], say: Callable[[str], None]
 ) -> Calibration:
     say(f"{board.name}: a known load for {seconds:.0f} s")
-    with edges.torch.cuda.device(device):
-        samples, stretches, period_s = _record(edges.torch, edges, device, calls, clock, seconds)
+    with bench.edges.torch.cuda.device(device):
+        samples, stretches, period_s = _record(bench, device, calls, seconds)
     fit = fit_response(samples, stretches, period_s=period_s, source=f"found on this {board.name} by doctor --calibrate")
     path = calibrations_path(environ) if fit.is_good else None
     if path is not None:
@@ -76,13 +90,11 @@ def _one(
     return Calibration(board.name, fit, path)
 
 
-def _record(
-    torch: Any, edges: torch_edges.TorchEdges, device: int, calls: Calls, clock: RunClock, seconds: float
-) -> tuple[list[tuple[float, float]], list[Stretch], float]:
+def _record(bench: Bench, device: int, calls: Calls, seconds: float) -> tuple[list[tuple[float, float]], list[Stretch], float]:
     """Samples on their lattice, and what was running when."""
-    source = BufferedPower(calls)
+    clock, source = bench.clock, BufferedPower(calls)
     source.read(clock)
-    load = KnownLoad(torch, edges, device)
+    load = KnownLoad(bench.edges.torch, bench.edges, device)
     raw: list[tuple[float, float]] = []
     turns: list[tuple[int, float]] = []
     for chunk in load.run(seconds):
