@@ -28,16 +28,18 @@ class Fit:
         sensor: The response.
         residual_watts: Root mean square of what it leaves. [W]
         swing_watts: Difference between the strongest and the weakest part of the load. [W]
+        spread_watts: Standard deviation of the samples themselves. [W]
     """
 
     sensor: Sensor
     residual_watts: float
     swing_watts: float
+    spread_watts: float
 
     @property
     def is_good(self) -> bool:
         """Whether the response explains the load well enough to stand on."""
-        return self.residual_watts < 0.05 * self.swing_watts
+        return self.residual_watts < 0.05 * self.swing_watts and self.residual_watts < 0.15 * self.spread_watts
 
 
 def fit_response(
@@ -92,7 +94,7 @@ class _Problem:
         sd = np.sqrt(np.diag(variance)).clip(_LEAST_SD_S)
         sensor = Sensor(kernel, float(at[0]), float(at[1]), self.period_s, float(sd[0]), float(sd[1]), self.source)
         watts = self._watts(kernel, at)[1]
-        return Fit(sensor, float(np.sqrt(left @ left / left.size)), float(watts.max() - watts.min()))
+        return Fit(sensor, float(np.sqrt(left @ left / left.size)), float(watts.max() - watts.min()), float(self.power.std()))
 
     def _watts(self, kernel: Kernel, at: Array) -> tuple[Array, Array]:
         """Model of the samples and power of each part. [W]"""

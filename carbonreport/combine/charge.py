@@ -1,5 +1,7 @@
 """Charges every slice of a run at the PUE and the grid intensity of its own time."""
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,7 +12,7 @@ from carbonreport.model.notes import Note
 from carbonreport.model.pue import PueProfile
 from carbonreport.model.run import Device, EnergyTrace, RunRecord
 from carbonreport.model.series import Array, IntensitySeries
-from carbonreport.units import QUARTER_HOUR_S, SECONDS_PER_HOUR
+from carbonreport.units import QUARTER_HOUR_S, SECONDS_PER_HOUR, kwh
 
 _MONTH_S = 30 * 24 * SECONDS_PER_HOUR
 # An annual PUE used for less than a season: month means differ by 4 % (method, uncertainty budget "pue_site_annual_for_short_run").
@@ -33,6 +35,7 @@ def charge(run: RunRecord, *, grid: IntensitySeries, pue: PueProfile, time_zone:
         BadPue: The series of PUE does not cover the run.
     """
     time_zone = time_zone or run.place.time_zone or "UTC"
+    recorded, run = run, _without_unused(run)
     edges_s = slice_edges(run.started_s, run.ended_s, grid.edges_s, pue_edges(pue, time_zone, run.started_s, run.ended_s))
     devices = _counted_devices(run)
     it_joules = np.zeros((len(devices), edges_s.size - 1))
@@ -52,7 +55,13 @@ def charge(run: RunRecord, *, grid: IntensitySeries, pue: PueProfile, time_zone:
         pue_origin=pue.origin,
         grams_per_kwh=grid.grams_per_kwh[index],
         quality=grid.quality[index],
-        notes=(*run.notes, *(Note(slug, text) for slug, text in grid.notes), *notes, *_node_notes(run, devices)),
+        notes=(
+            *run.notes,
+            *(Note(slug, text) for slug, text in grid.notes),
+            *notes,
+            *_node_notes(run, devices),
+            *_unused_notes(recorded, run),
+        ),
     )
 
 
@@ -60,6 +69,31 @@ def _counted_devices(run: RunRecord) -> tuple[Device, ...]:
     """All devices; of a run with a meter of the whole node that one alone, for it holds its parts (method, rule 3)."""
     nodes = tuple(device for device in run.devices if device.kind == "node")
     return nodes or run.devices
+
+
+def _without_unused(run: RunRecord) -> RunRecord:
+    """The run with the boards that count; all of them where a meter of the whole node holds their energy anyway."""
+    if not run.unused or any(device.kind == "node" for device in run.devices):
+        return replace(run, unused=())
+    return replace(
+        run,
+        devices=tuple(device for device in run.devices if device.id not in run.unused),
+        traces=tuple(trace for trace in run.traces if trace.device not in run.unused),
+        spans=tuple(replace(span, joules={d: j for d, j in span.joules.items() if d not in run.unused}) for span in run.spans),
+        sums=tuple(sums for sums in run.sums if sums.device not in run.unused),
+        unused=(),
+    )
+
+
+def _unused_notes(recorded: RunRecord, counted: RunRecord) -> list[Note]:
+    count = len(recorded.devices) - len(counted.devices)
+    if not count:
+        return []
+    drew_kwh = kwh(sum(_trace_of(recorded, device_id).joules_at(recorded.duration_s) for device_id in recorded.unused))
+    drew = f"{drew_kwh:.3g} kWh" if drew_kwh >= 1 else f"{1000 * drew_kwh:.3g} Wh"
+    boards, them, are = ("board", "it", "it is") if count == 1 else ("boards", "them", "they are")
+    text = f"{count} more visible {boards} drew {drew} meanwhile; no process of the run was seen on {them}, and {are} not counted"
+    return [Note("boards-unused", f"{text} (CUDA_VISIBLE_DEVICES would choose the boards that count)")]
 
 
 def _node_notes(run: RunRecord, counted: tuple[Device, ...]) -> list[Note]:
