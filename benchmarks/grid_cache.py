@@ -12,11 +12,11 @@ from pathlib import Path
 
 import numpy as np
 
-from carbonreport.fetch import Request
 from carbonreport.grid.cache import GridCache, Key
 from carbonreport.grid.readings import MEASURED, Readings
 from carbonreport.grid.sources.energycharts import create
 from carbonreport.model.series import Family
+from carbonreport.request import Request
 
 HOUR = 3600.0
 BEGIN_S, HOURS = 1_704_067_200.0, 8784  # 2024

@@ -16,15 +16,25 @@ from carbonreport.workflows.run import Finished, run_command
 @click.option("--kind", type=click.Choice(RUN_KINDS), default="training", show_default=True, help="What the run is.")
 @click.option("--out", metavar="DIR", default="runs", show_default=True, type=click.Path(path_type=Path), help="Folder of the record.")
 @click.option("--interval", metavar="S", default=1.0, show_default=True, type=float, help="Seconds between polls, 0.1 to 2.")
+@click.option("--share-gpus", is_flag=True, help="Split NVIDIA boards that others use too by use of their cores: an estimate.")
 @click.option("--quiet", is_flag=True, help="No summary at the end.")
 @place_options()
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
-def command(name: str | None, kind: RunKind, out: Path, interval: float, quiet: bool, command: tuple[str, ...], place: PlaceOptions) -> int:
+def command(
+    name: str | None,
+    kind: RunKind,
+    out: Path,
+    interval: float,
+    share_gpus: bool,
+    quiet: bool,
+    command: tuple[str, ...],
+    place: PlaceOptions,
+) -> int:
     """Run COMMAND and measure its energy: carbonreport run -- python train.py.
 
     Standard output is untouched, signals and the exit code are passed through; a summary comes on standard error.
     """
-    finished = run_command(command, name=name, kind=kind, folder=out, options=place, interval_s=interval)
+    finished = run_command(command, name=name, kind=kind, folder=out, options=place, interval_s=interval, share_gpus=share_gpus)
     if finished.message:
         click.echo(f"carbonreport: error: {finished.message}", err=True)
     elif not quiet:

@@ -9,8 +9,9 @@ from carbonreport.workflows.place import PlaceOptions
 @click.command("show")
 @click.argument("records", nargs=-1, required=True, metavar="RECORD…")
 @click.option("--json", "as_json", is_flag=True, help="All numbers as JSON.")
+@click.option("--exclusive", is_flag=True, help="Spans without those nested in them.")
 @place_options()
-def command(records: tuple[str, ...], as_json: bool, place: PlaceOptions) -> None:
+def command(records: tuple[str, ...], as_json: bool, exclusive: bool, place: PlaceOptions) -> None:
     """Show energy and emissions of records, together and by device, span and note."""
     from carbonreport.workflows.charge import charge_records, load_records, overruled
 
@@ -24,4 +25,4 @@ def command(records: tuple[str, ...], as_json: bool, place: PlaceOptions) -> Non
         return
     from carbonreport.cli.tables import print_footprint
 
-    print_footprint(charged.footprint, charged.counted)
+    print_footprint(charged.footprint, charged.counted, is_exclusive=exclusive)

@@ -28,14 +28,14 @@ class Terminal(Console):
         raise BrokenPipeError
 
 
-def print_footprint(footprint: Footprint, runs: Sequence[ChargedRun]) -> None:
-    """Totals, devices, spans and notes of the counted runs on standard output."""
+def print_footprint(footprint: Footprint, runs: Sequence[ChargedRun], *, is_exclusive: bool = False) -> None:
+    """Totals, devices, spans (without nested ones where exclusive) and notes of the counted runs on standard output."""
     console = Terminal()
     console.print(_totals(footprint, runs))
     if footprint.devices:
         console.print(_devices(footprint, runs))
     if footprint.spans:
-        console.print(_spans(footprint))
+        console.print(_spans(footprint, is_exclusive=is_exclusive))
     for note in footprint.notes:
         console.print(Text(f"{note.slug}: {shortened(note.text, _LONGEST_NOTE)}"))
 
@@ -89,11 +89,14 @@ def _with_interval(device: DeviceEnergy, footprint: Footprint) -> Quantity:
     return _of(device.it_joules, dict(footprint.kinds)[device.kind])
 
 
-def _spans(footprint: Footprint) -> Table:
-    table = _table("span", "count", "time", "energy", "90 %", "emissions", "per item")
+def _spans(footprint: Footprint, *, is_exclusive: bool) -> Table:
+    table = _table("span alone" if is_exclusive else "span", "count", "time", "energy", "90 %", "emissions", "per item")
     unread = is_unread(footprint)
-    for span in footprint.spans:
+    for span in (s.without_nested() if is_exclusive else s for s in footprint.spans):
         name = Text("  " * span.path.count("/") + shortened(span.path.rpartition("/")[2]))
+        if is_exclusive and span.seconds == 0 and span.count == 0:
+            table.add_row(name, *[""] * 6)
+            continue
         table.add_row(
             name, f"{span.count:,}", duration(span.seconds), *([_UNKNOWN, "", "", ""] if unread else _span_cells(span, footprint.grams))
         )

@@ -10,6 +10,7 @@ from carbonreport.combine.charge import charge
 from carbonreport.combine.embodied import embodied_emissions
 from carbonreport.combine.intervals import EXACT, Factors, Part, device_factors, grid_sd, independent_sum, log_normal, product
 from carbonreport.combine.nested import counted_runs
+from carbonreport.combine.overlap import wall_seconds
 from carbonreport.combine.spans import span_table
 from carbonreport.errors import FamilyMix
 from carbonreport.model.embodied import Contract, EmbodiedSource
@@ -82,7 +83,7 @@ def total(charged: Sequence[ChargedRun], *, embodied: Sequence[EmbodiedSource] =
         hours=sums.hours(),
         grids=sums.grids(),
         covered=_covered([c.run for c in counted]),
-        run_seconds=sum(c.run.duration_s for c in counted),
+        run_seconds=wall_seconds(c.run for c in counted),
         gpu_seconds=sum(c.run.duration_s * sum(d.count for d in c.run.devices if d.kind == "gpu") for c in counted),
         notes=_unique(
             [*(n for c in charged for n in c.notes), *notes, *embodied_notes, *market_notes, *_length_notes(counted), *table.notes]

@@ -164,3 +164,17 @@ def _without(period: tuple[float, float], holes: Periods) -> Periods:
         at_s = max(at_s, b)
     left.append((at_s, period[1]))
     return tuple((a, b) for a, b in left if b > a)
+
+
+def wall_seconds(runs: Iterable[RunRecord]) -> float:
+    """Wall-clock time of runs: that of a job's records together once, whatever their number. [s]"""
+    by_job: dict[str, list[RunRecord]] = {}
+    for run in runs:
+        by_job.setdefault(run.job or run.id, []).append(run)
+    return sum(_job_seconds(job) for job in by_job.values())
+
+
+def _job_seconds(runs: Sequence[RunRecord]) -> float:
+    if len(runs) == 1:
+        return runs[0].duration_s
+    return sum(to_s - from_s for from_s, to_s in _joined((run.started_s, run.ended_s) for run in runs))

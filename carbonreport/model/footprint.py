@@ -1,6 +1,6 @@
 """What a run, or many, used and emitted, with everything that a statement needs to say about it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,6 +69,14 @@ class SpanEnergy:
     told_with: str | None = None
     because: str = ""
     includes: tuple[str, ...] = ()
+
+    def without_nested(self) -> "SpanEnergy":
+        """The same span without those nested in it; its interval and emissions in proportion."""
+        if self.it_joules is None or self.own_it_joules is None:
+            return replace(self, seconds=self.own_seconds)
+        share = self.own_it_joules / self.it_joules if self.it_joules else 0.0
+        low, high, grams = (None if value is None else value * share for value in (self.it_joules_low, self.it_joules_high, self.grams))
+        return replace(self, seconds=self.own_seconds, it_joules=self.own_it_joules, it_joules_low=low, it_joules_high=high, grams=grams)
 
     @property
     def has_item_energy(self) -> bool:

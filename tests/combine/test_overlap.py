@@ -10,6 +10,7 @@ from pytest import approx
 from carbonreport.combine.charge import charge
 from carbonreport.combine.footprint import total
 from carbonreport.combine.nested import counted_runs
+from carbonreport.combine.overlap import wall_seconds
 from carbonreport.model.footprint import ChargedRun
 from carbonreport.model.pue import PueProfile
 from carbonreport.model.run import ORIGIN_OF_METHOD, Device, EnergyTrace, RunRecord
@@ -150,3 +151,16 @@ def test_second_by_second_the_first_rank_that_read_a_device_is_the_one_that_coun
 
     assert result.it_joules.value == approx(joules)
     assert result.grams.value == approx(grams)
+
+
+def test_a_job_takes_its_wall_clock_once_whatever_its_ranks_and_hosts():
+    watts = {"GPU-a": 300.0}
+    job = [rank(i, watts, host=f"host-{i}") for i in range(3)]
+    later = rank(3, watts, host="host-3", start="2026-01-01T02:00Z")
+    alone = rank(0, watts, job=None)
+
+    assert wall_seconds(job) == approx(1800)
+    assert wall_seconds([*job, later]) == approx(3600)
+    assert wall_seconds([*job, alone]) == approx(3600)
+    assert total(charged(*job)).run_seconds == approx(1800)
+    assert total(charged(*job)).it_joules.value == approx(3 * 300 * 1800)

@@ -92,6 +92,19 @@ def test_spans_and_the_rest_are_the_total(training):
     )
 
 
+def test_a_span_is_shown_with_its_nested_ones_or_alone_on_request(training):
+    _, run = training
+    with_nested, alone = (CliRunner().invoke(cli, ["show", str(run.path), *option]).output for option in ((), ("--exclusive",)))
+    row = {
+        name: next(line for line in text.splitlines() if line.startswith("step"))
+        for name, text in (("with", with_nested), ("alone", alone))
+    }
+
+    assert "Wh" in row["with"]
+    assert "span alone" in alone
+    assert row["alone"] != row["with"]
+
+
 def test_a_record_keeps_sums_and_no_samples(training):
     _, run = training
 
