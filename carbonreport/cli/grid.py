@@ -47,9 +47,7 @@ def show(place: str, month: int | None, plot: Path | None, as_json: bool) -> Non
 
     looked = look(place, _year())
     if plot is not None:
-        from carbonreport.grid.plot import save_curves
-
-        save_curves(looked, plot, month)
+        _plot(looked, plot, month)
         click.echo(f"wrote {plot}", err=True)
     if as_json:
         _print_json(_as_object(looked, month))
@@ -143,11 +141,25 @@ def cache(clear: bool, as_json: bool) -> None:
     click.echo(f"{sum(e.size_bytes for e in entries) / 1e6:.1f} of at most {kept.limit_bytes / 1e6:.0f} MB in {kept.root}")
 
 
+def _plot(looked: "Look", path: Path, month: int | None) -> None:
+    from carbonreport.errors import OutputError
+    from carbonreport.grid.look import MONTHS
+    from carbonreport.render.day_curves import DayCurves, save_curves
+    from carbonreport.render.digits import mass_name
+
+    zone = looked.profile
+    if looked.curves is None:
+        raise OutputError(f"there is no day curve of {zone.zone} to draw: it has no hourly data")
+    title = f"{zone.name}: typical day at the level of {looked.year}\n{zone.source}"
+    unit = f"g{zone.family.gas}/kWh"
+    save_curves(DayCurves(title, zone.time_zone, mass_name(unit), tuple(MONTHS), looked.curves, month), path)
+
+
 def _print_look(looked: "Look", month: int | None) -> None:
     from carbonreport.grid.look import MONTHS, trust_in_words
 
     zone = looked.profile
-    click.echo(f"{zone.zone}, {zone.name}: {looked.level:.0f} gCO2e/kWh in {looked.year} ({zone.family})")
+    click.echo(f"{zone.zone}, {zone.name}: {looked.level:.0f} g{zone.family.gas}/kWh in {looked.year} ({zone.family})")
     if looked.direct is not None:
         click.echo(f"direct emissions alone: {looked.direct:.0f} gCO2e/kWh{f' ({looked.direct_because})' if looked.direct_because else ''}")
     if looked.curves is not None:

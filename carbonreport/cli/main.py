@@ -17,6 +17,7 @@ _COMMANDS = {
     "show": "Show the footprint of records.",
     "statement": "Write the energy statement of records.",
     "estimate": "Write a record of a run that nobody measured.",
+    "when": "Say when and where to run a job, or that it is not worth it.",
     "styles": "List the styles of a statement.",
     "verify": "Recompute a statement and find any changed digit.",
     "refresh": "Fetch the hours of runs that had no network.",

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 def command(records: tuple[str, ...], offline: bool, place: PlaceOptions) -> int:
     """Fetch the hours of runs that had no network, keep them in X.grid.json beside each record, and say how far the figure moves.
 
+    Where the site file has a PUE model, the weather of those hours is fetched too and kept with them.
+
     Without --grid Electricity Maps is asked where ELECTRICITYMAPS_API_KEY holds a key, else Energy-Charts where it has the country.
     """
     from carbonreport.errors import CarbonreportError
@@ -36,7 +38,7 @@ def command(records: tuple[str, ...], offline: bool, place: PlaceOptions) -> int
 
 
 def _tell(done: "Refreshed") -> None:
-    """Two lines or three: what was fetched, how far the figure moved, what to look at."""
+    """Two lines or more: what was fetched, how far the figure moved, what to look at."""
     from carbonreport.cli.main import one_line
     from carbonreport.render.digits import duration, shown
     from carbonreport.units import SECONDS_PER_HOUR
@@ -52,5 +54,9 @@ def _tell(done: "Refreshed") -> None:
         click.echo(
             f"    {before.with_aside('typical profile')} → {after.with_aside('its own hours')}: another kind of figure, no update ({kinds})"
         )
+    if done.pue is not None and done.mean_pue is not None:
+        click.echo(one_line(f"    PUE {done.mean_pue.value:.2f} in the mean, {done.pue.model}, weather of {done.pue.weather}"))
+    elif done.without_pue:
+        click.echo(one_line(f"    pue-no-weather: the annual PUE stays: {done.without_pue}"))
     for slug, text in done.series.notes:
         click.echo(one_line(f"    {slug}: {text}"))

@@ -1,6 +1,9 @@
 """A footprint as tables for a terminal."""
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
 
 from rich.console import Console
 from rich.table import Table
@@ -9,11 +12,16 @@ from rich.text import Text
 from carbonreport.combine.footprint import is_read
 from carbonreport.model.footprint import ChargedRun, DeviceEnergy, Footprint, SpanEnergy
 from carbonreport.model.quantity import Quantity
-from carbonreport.render.digits import duration, plain, share_in_words, shown
+from carbonreport.render.digits import duration, plain, scaled, share_in_words, shown
 from carbonreport.render.setting import is_timeless, is_too_short, is_unread, read_time
 from carbonreport.render.words import shortened
+from carbonreport.units import SECONDS_PER_HOUR
+
+if TYPE_CHECKING:
+    from carbonreport.workflows.when import Answer
 
 _LONGEST_NOTE = 500
+_WIDEST = 110
 _UNKNOWN = "not known"
 
 
@@ -57,6 +65,7 @@ def _totals(footprint: Footprint, runs: Sequence[ChargedRun]) -> Table:
         ("location-based emissions", footprint.grams),
         ("market-based emissions", footprint.market_grams),
         ("embodied emissions", footprint.embodied.grams if footprint.embodied else None),
+        ("water on site", footprint.water),
     ]
     for label, quantity in rows:
         if quantity is not None:
@@ -64,7 +73,7 @@ def _totals(footprint: Footprint, runs: Sequence[ChargedRun]) -> Table:
             value = (
                 f"{plain(quantity.value)}\u00a0{text.unit}" if label.startswith("grid ") else text.with_unit
             )  # a datum, as in the statement
-            is_known = quantity.unit not in ("J", "gCO2e") or not is_unread(footprint)
+            is_known = quantity.unit not in ("J", "gCO2e", "gCO2", "L") or not is_unread(footprint)
             table.add_row(label, value, text.interval, quantity.origin) if is_known else table.add_row(label, _UNKNOWN)
     table.add_row("wall-clock", _UNKNOWN if is_timeless(footprint) else duration(footprint.run_seconds))
     table.add_row("time with readings", share_in_words(read_time(footprint, runs)))
@@ -132,3 +141,27 @@ def _span_cells(span: SpanEnergy, grams: Quantity) -> list[str]:
         low, high = span.it_joules_low / span.items, span.it_joules_high / span.items
         per_item = shown(Quantity(span.joules_per_item, low, high, "J", "estimated", "span")).with_unit
     return [text.with_unit, text.interval, _part(span.grams, grams), per_item]
+
+
+def when_table(answer: "Answer") -> str:
+    """What could be done, one row an option, now first."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for i, column in enumerate(("", "zone", "start", "emissions", "saving [90 %]", "chance", "ends later", "")):
+        table.add_column(column, justify="left" if i in (0, 1, 2, 7) else "right", no_wrap=True)
+    for option in (answer.now, *answer.options):
+        start = datetime.fromtimestamp(option.start_s, UTC).astimezone(ZoneInfo(option.time_zone))
+        name = {"none": "now", "pause": f"pause {len(option.runs) - 1} x"}.get(option.action, option.action)
+        cells = [name, option.zone, f"{start:%a %d %b %H:%M %Z}", scaled(option.grams, "gCO2e")]
+        if option.action != "none":
+            cells += [
+                f"{100 * option.saving:.0f} % [{100 * option.low:.0f}, {100 * option.high:.0f}]",
+                f"{option.chance:.2f}",
+                duration(max(option.waits_h, 0.0) * SECONDS_PER_HOUR),
+                "worth it" if option.is_advised else "not worth it",
+            ]
+        table.add_row(*cells)
+    console = Terminal()
+    console.width = max(console.width, _WIDEST)
+    with console.capture() as captured:
+        console.print(table)
+    return captured.get()

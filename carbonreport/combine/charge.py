@@ -22,7 +22,7 @@ _ANNUAL_PUE_FACTORS = (0.96, 1.04)
 def charge(run: RunRecord, *, grid: IntensitySeries, pue: PueProfile, time_zone: str | None = None) -> ChargedRun:
     """The run's energy by device and slice, with the intensity and PUE of each slice.
 
-    Slice edges are the union of UTC quarter hours, grid and PUE edges, and the run's ends.
+    Slice edges are the union of UTC quarter hours, grid and PUE edges, and the run's ends. Boards that the run did not use are left out.
 
     Args:
         run: What was recorded.
@@ -90,9 +90,8 @@ def _unused_notes(recorded: RunRecord, counted: RunRecord) -> list[Note]:
     if not count:
         return []
     drew_kwh = kwh(sum(_trace_of(recorded, device_id).joules_at(recorded.duration_s) for device_id in recorded.unused))
-    drew = f"{drew_kwh:.3g} kWh" if drew_kwh >= 1 else f"{1000 * drew_kwh:.3g} Wh"
     boards, them, are = ("board", "it", "it is") if count == 1 else ("boards", "them", "they are")
-    text = f"{count} more visible {boards} drew {drew} meanwhile; no process of the run was seen on {them}, and {are} not counted"
+    text = f"{count} more visible {boards} drew {drew_kwh:.3g} kWh meanwhile; no process of the run was seen on {them}, and {are} not counted"
     return [Note("boards-unused", f"{text} (CUDA_VISIBLE_DEVICES would choose the boards that count)")]
 
 

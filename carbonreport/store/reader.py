@@ -232,29 +232,24 @@ class _Builder:
         run = self.run
         if run is None:
             raise RecordError(f"{self.path}: no line of type 'run'")
-        if self.end is not None:
-            end = self.end
-        else:
-            end = self._unfinished(slot)
+        end = self.end if self.end is not None else self._unfinished(slot)
         try:
             return self._record(run, end)
         except (ValueError, BadPue) as error:
             raise RecordError(f"{self.path}: {error}") from error
 
-    def _unfinished(self, slot: bytes | None) -> tuple[float, dict[str, float], dict[str, float]]:
-        duration_s = max((times[-1] for times, _ in self.points.values() if times), default=0.0)
-        gains: dict[str, float] = {}
-        unseen: dict[str, float] = {}
-    unused: list[str] = []
+    def _unfinished(self, slot: bytes | None) -> _End:
+        """The end that the run would have had where its newest tail breaks off."""
+        end = _End(max((times[-1] for times, _ in self.points.values() if times), default=0.0), {})
         if slot is not None:
             tail = _TAIL.decode(slot)
             for device, offsets_s, joules in tail.points:
                 self._extend(device, offsets_s, joules)
             if tail.batch > self.batch:
                 self.spans += [(row, tail.devices) for row in tail.spans]
-            duration_s, gains, unseen = max(duration_s, tail.offset_s), tail.gains, tail.unseen
-        self.notes.append(Note("interrupted", self._how_it_broke_off(duration_s, has_tail=slot is not None)))
-        return duration_s, gains, unseen
+            end = _End(max(end.duration_s, tail.offset_s), tail.gains, tail.unseen, tail.unused)
+        self.notes.append(Note("interrupted", self._how_it_broke_off(end.duration_s, has_tail=slot is not None)))
+        return end
 
     def _how_it_broke_off(self, duration_s: float, *, has_tail: bool) -> str:
         if duration_s == 0:
@@ -262,11 +257,11 @@ class _Builder:
         rest = "at most its last two seconds are missing" if has_tail else "what came later is not known, for its .tail is not beside it"
         return f"{self.path.stem} has no clean end; it is counted up to {duration_s:.0f} s after its start, {rest}"
 
-    def _record(self, run: _Run, duration_s: float, gains: dict[str, float], unseen: dict[str, float]) -> RunRecord:
+    def _record(self, run: _Run, end: _End) -> RunRecord:
         started_s = run.started.timestamp()
         traces = []
         for device, (times, energies) in self.points.items():
-            gain = gains.get(device, 1.0)
+            gain = end.gains.get(device, 1.0)
             traces.append(EnergyTrace(device, tuple(times), tuple(energy * gain for energy in energies), tuple(self.gaps[device])))
         return RunRecord(
             id=run.id,
@@ -274,11 +269,12 @@ class _Builder:
             kind=run.kind,
             host=run.host,
             started_s=started_s,
-            duration_s=duration_s,
-            devices=tuple(_device(d, unseen.get(d.id, 0.0)) for d in self.devices.values()),
+            duration_s=end.duration_s,
+            devices=tuple(_device(d, end.unseen.get(d.id, 0.0)) for d in self.devices.values()),
             traces=tuple(traces),
-            spans=tuple(_merged_spans(self.spans, gains)),
-            sums=tuple(sums_of(line, gains.get(line.device, 1.0)) for line in self.sums.values()),
+            spans=tuple(_merged_spans(self.spans, end.gains)),
+            sums=tuple(sums_of(line, end.gains.get(line.device, 1.0)) for line in self.sums.values()),
+            unused=tuple(dict.fromkeys(end.unused)),
             place=_place(run.place),
             parent=run.parent,
             job=run.job,

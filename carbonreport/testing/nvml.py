@@ -67,6 +67,7 @@ class FakeBoard:
         counter_share: What the counter counts of each true joule.
         missing: Functions that answer NOT_SUPPORTED; "instant" stands for field 186.
         migs: UUIDs of MIG instances.
+        processes: Who computes on it: SM utilisation in percent by process id, told anew each second.
         lost_from_call: Number of the call at which the board falls off the bus, counted from 1.
         frozen_from_s: Moment at which the sample buffer stops.
         sensor: How buffered samples and instant power follow power; None: they are power itself at that moment.
@@ -80,6 +81,7 @@ class FakeBoard:
     counter_share: float = 1.0
     missing: frozenset[str] = frozenset()
     migs: tuple[str, ...] = ()
+    processes: dict[int, int] = field(default_factory=dict)
     lost_from_call: int | None = None
     frozen_from_s: float = float("inf")
     sensor: LowPass | None = None
@@ -181,6 +183,20 @@ class FakeNvml:
 
     def nvmlDeviceGetEnforcedPowerLimit(self, handle: FakeBoard) -> int:
         return _thousandths(self._asked("nvmlDeviceGetEnforcedPowerLimit", handle).limit_watts)
+
+    def nvmlDeviceGetComputeRunningProcesses_v3(self, handle: FakeBoard) -> list[SimpleNamespace]:
+        board = self._asked("nvmlDeviceGetComputeRunningProcesses_v3", handle)
+        return [SimpleNamespace(pid=pid, usedGpuMemory=None) for pid in board.processes]
+
+    def nvmlDeviceGetProcessUtilization(self, handle: FakeBoard, since_us: int) -> list[SimpleNamespace]:
+        board = self._asked("nvmlDeviceGetProcessUtilization", handle)
+        stamp_us = self._clock.wall_ns_at(self._began_ns + self._elapsed_ns() // NANOSECONDS_PER_SECOND * NANOSECONDS_PER_SECOND) // 1000
+        if stamp_us <= since_us or not any(board.processes.values()):
+            raise self._errors.NVMLError_NotFound
+        return [SimpleNamespace(pid=pid, timeStamp=stamp_us, smUtil=percent) for pid, percent in board.processes.items() if percent]
+
+    def nvmlDeviceGetMigMode(self, handle: FakeBoard) -> list[int]:
+        return [int(bool(self._asked("nvmlDeviceGetMigMode", handle).migs))] * 2
 
     def nvmlDeviceGetMaxMigDeviceCount(self, handle: FakeBoard) -> int:
         return len(self._asked("nvmlDeviceGetMaxMigDeviceCount", handle).migs)

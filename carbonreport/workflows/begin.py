@@ -39,8 +39,11 @@ def plan_run(
     meters: tuple[str, ...] | None,
     environ: Mapping[str, str],
     edges: EdgeKind = "host",
+    share_gpus: bool = False,
 ) -> RunPlan:
     """Check what the caller said and decide what to measure. Raises as `trace` does."""
+    if name is None or not str(name).strip():  # out of a variable that nobody set
+        raise CarbonreportError(f"a run needs a name, such as 'train-resnet'; got {name!r}")
     if kind not in RUN_KINDS:
         raise CarbonreportError(f"unknown kind {kind!r}: a run is one of {', '.join(RUN_KINDS)}")
     if not SHORTEST_INTERVAL_S <= interval_s <= LONGEST_INTERVAL_S:
@@ -54,7 +57,7 @@ def plan_run(
         folder=folder,
         place=recording_place(options, site, environ, host_time_zone(environ)),
         host=host_id(),
-        ladders=_ladders(meters, site),
+        ladders=_ladders(meters, site, share_gpus=share_gpus),
         interval_s=interval_s,
         environment=environment(__version__),
         load=_load,
@@ -64,7 +67,7 @@ def plan_run(
     )
 
 
-def _ladders(meters: tuple[str, ...] | None, site: "Site | None") -> list[Ladder]:
+def _ladders(meters: tuple[str, ...] | None, site: "Site | None", *, share_gpus: bool) -> list[Ladder]:
     """Processors by RAPL in powercap, else in perf events, else by a model; GPUs by NVML and by amdsmi. Named meters stand alone, each a ladder of one rung.
 
     The modules are imported here: an import in the sampler's thread beside a busy program takes seconds.
@@ -72,16 +75,18 @@ def _ladders(meters: tuple[str, ...] | None, site: "Site | None") -> list[Ladder
     ladders = [[name] for name in meters] if meters is not None else [["rapl", "perf", "hostmodel"], ["nvml"], ["amd"]]
     for name in {name.partition("=")[0] for ladder in ladders for name in ladder}:
         plugin_module("meter", name)
-    return [[(name.partition("=")[0], _creator(name, site)) for name in ladder] for ladder in ladders]
+    return [[(name.partition("=")[0], _creator(name, site, share_gpus=share_gpus)) for name in ladder] for ladder in ladders]
 
 
-def _creator(name: str, site: "Site | None") -> Callable[[], Meter]:
+def _creator(name: str, site: "Site | None", *, share_gpus: bool) -> Callable[[], Meter]:
     """Creates a meter in the sampler's thread; "replay=FILE" gives it a path."""
     plug_in, _, path = name.partition("=")
     options = {"path": path} if path else {}
     if plug_in == "hostmodel" and site is not None and site.host_watts is not None:
         idle_watts, busy_watts = site.host_watts
         options |= {"idle_watts": str(idle_watts), "busy_watts": str(busy_watts)}
+    if plug_in == "nvml" and share_gpus:
+        options |= {"share": "by SM utilisation"}
     return lambda: load_plugin("meter", plug_in, options)
 
 

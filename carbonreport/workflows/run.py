@@ -48,6 +48,7 @@ def run_command(
     folder: Path,
     options: PlaceOptions,
     interval_s: float,
+    share_gpus: bool = False,
     environ: Mapping[str, str] = os.environ,
 ) -> Finished:
     """Run a command to its end under a tracer; one that cannot be started leaves no record.
@@ -58,7 +59,14 @@ def run_command(
     if name is not None and not name.strip():
         raise CarbonreportError("--name is empty; give a name, or leave it out for that of the script")
     plan = plan_run(
-        name or name_of(command), kind=kind, folder=folder, options=options, interval_s=interval_s, meters=None, environ=environ
+        name or name_of(command) or "command",  # "/" has no name, and cannot be executed either
+        kind=kind,
+        folder=folder,
+        options=options,
+        interval_s=interval_s,
+        meters=None,
+        share_gpus=share_gpus,
+        environ=environ,
     )
     run = Run(plan)
     signals = {getattr(signal, n) for n in (*_FORWARDED, "SIGCHLD") if hasattr(signal, n)}

@@ -46,6 +46,9 @@ def _numbers(footprint: Footprint) -> str:
 
 # Slug -> what its author can do about it.
 _WORTH_A_LINE = {
+    "boards-unused": "",
+    "shared-board": "",
+    "split-refused": "",
     "zone-unknown": "; give --zone to settle it",
     "zone-guessed": "; give --zone to settle it",
     "pue-assumed": "; give --pue, or --pue desktop where there is no facility",

@@ -26,6 +26,7 @@ def trace(
     interval_s: float = 1.0,
     edges: "EdgeKind" = "host",
     meters: tuple[str, ...] | None = None,
+    share_gpus: bool = False,
 ) -> Run:
     """A run to be measured, as a `with` block: `with trace("train-resnet", zone="DE") as run: …`.
 
@@ -40,12 +41,14 @@ def trace(
         edges: "host" stamps spans where they are called; "gpu" puts CUDA events of PyTorch into the caller's stream, so that spans
             end where their GPU work ends.
         meters: Names of the meters to use instead of all that work here, such as ("nvml",).
+        share_gpus: Count of NVIDIA boards that others use too only the run's share of the use of their cores: an estimate, with a
+            wide interval; else whole boards count and a note says that they are shared.
 
     Raises:
         UnknownZone: No such grid zone.
         BadPue: Below 1, or not a PUE.
         SiteError: A wrong field in the site file.
-        CarbonreportError: No such kind, GPU edges without a GPU, or an interval that the driver's buffer does not bridge.
+        CarbonreportError: No name, no such kind, GPU edges without a GPU, or an interval that the driver's buffer does not bridge.
         OutputError: The folder cannot be written; raised when the block is entered.
     """
     from carbonreport.workflows.begin import plan_run
@@ -53,7 +56,15 @@ def trace(
 
     options = PlaceOptions(zone=zone, pue=None if pue is None else str(pue), site=None if site is None else str(site))
     plan = plan_run(
-        name, kind=kind, folder=Path(out), options=options, interval_s=interval_s, meters=meters, edges=edges, environ=os.environ
+        name,
+        kind=kind,
+        folder=Path(out),
+        options=options,
+        interval_s=interval_s,
+        meters=meters,
+        edges=edges,
+        share_gpus=share_gpus,
+        environ=os.environ,
     )
     return Run(plan)
 

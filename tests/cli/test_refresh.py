@@ -137,7 +137,7 @@ def test_hours_of_another_run_or_a_damaged_file_are_refused_by_name(record):
 def test_what_was_kept_is_read_back_to_the_last_digit(record):
     run = load(record)
     series = replace(embedded.EmbeddedGrid().series("DE", run.started_s + 0.123456, run.ended_s), retrieved_on="2026-02-01")
-    read = read_beside(write_beside(record, run.id, series), run.id)
+    read = read_beside(write_beside(record, run.id, series), run.id).series
     assert np.array_equal(read.edges_s, series.edges_s) and np.array_equal(read.grams_per_kwh, series.grams_per_kwh)
     assert np.array_equal(read.quality, series.quality)
     assert (read.family, read.source, read.retrieved_on, read.errors) == (series.family, series.source, "2026-02-01", series.errors)

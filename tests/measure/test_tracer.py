@@ -251,6 +251,14 @@ def test_what_the_caller_got_wrong_raises_before_the_first_step(tmp_path, option
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("name", [None, "", "  ", "\n"])
+def test_a_run_without_a_name_is_refused_before_the_first_step(tmp_path, name):
+    with pytest.raises(CarbonreportError, match="a run needs a name, such as 'train-resnet'; got"):
+        trace(name, out=tmp_path)
+
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_folder_that_cannot_be_written_raises_before_the_first_step(tmp_path):
     (tmp_path / "file").write_text("")
 

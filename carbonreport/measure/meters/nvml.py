@@ -13,6 +13,9 @@ from carbonreport.measure.clock import RunClock
 from carbonreport.measure.gauges import Gauge, SensorOf, best_gauge
 from carbonreport.measure.meter import Gap, Meter, Poll
 from carbonreport.measure.nvml_power import Calls, asked
+from carbonreport.measure.processes import roots_of_run
+from carbonreport.measure.shared import SharedGauge, refusal, refused_note
+from carbonreport.measure.used import BoardUse, ProcessTree, is_chosen
 from carbonreport.measure.visible import Board, order_doubt, visible
 from carbonreport.model.notes import Note
 from carbonreport.model.run import Device
@@ -29,12 +32,13 @@ _START_ERRORS = {"NVMLError_LibraryNotFound": MeterAbsent, "NVMLError_DriverNotL
 
 
 def create(options: Mapping[str, str]) -> Meter:
-    """The meter of this machine's NVIDIA GPUs.
+    """The meter of this machine's NVIDIA GPUs; with an option "share", boards are split among their users.
 
     Raises:
         MeterError: The binding is not installed.
     """
-    return NvmlMeter(binding(), os.environ)
+    tree = ProcessTree(roots_of_run(os.environ, os.getpid(), os.getppid()))
+    return NvmlMeter(binding(), os.environ, tree=tree, is_split="share" in options)
 
 
 def available() -> str | None:
@@ -56,10 +60,21 @@ class NvmlMeter:
         nvml: The module `pynvml`, or what behaves like it.
         environ: Environment of the program.
         sensor_of: How a board's readings follow its power; the shipped table and this user's calibrations where nothing is given.
+        tree: The run's processes; None where nobody asks which boards they use.
+        is_split: Whether a board's energy is split among its users.
     """
 
-    def __init__(self, nvml: Any, environ: Mapping[str, str], sensor_of: SensorOf | None = None) -> None:
-        self._nvml, self._environ = nvml, environ
+    def __init__(
+        self,
+        nvml: Any,
+        environ: Mapping[str, str],
+        sensor_of: SensorOf | None = None,
+        *,
+        tree: ProcessTree | None = None,
+        is_split: bool = False,
+    ) -> None:
+        self._nvml, self._environ, self._tree, self._is_split = nvml, environ, tree, is_split
+        self._use: BoardUse | None = None
         self._sensor_of = sensor_of or self._known_sensor
         self._clock: RunClock | None = None
         self._gauges: list[Gauge] = []
@@ -93,6 +108,10 @@ class NvmlMeter:
             self.close()
             refused = "; ".join(note.text for note in self._notes)
             raise MeterError(refused) if refused else MeterAbsent(_nothing_visible(len(handles), self._environ))
+        if self._tree is not None:
+            calls = {gauge.device.id: gauge.calls for gauge in self._gauges}
+            split = frozenset(gauge.device.id for gauge in self._gauges if isinstance(gauge, SharedGauge))
+            self._use = BoardUse(calls, self._tree, is_chosen=is_chosen(self._environ), split=split)
         return tuple(gauge.device for gauge in self._gauges)
 
     def poll(self, *, is_last: bool) -> Poll:
@@ -103,6 +122,9 @@ class NvmlMeter:
         self._gaps += [gap for poll in polls for gap in poll.gaps if gap.device not in self._lost]
         notes = [*self._notes, *(note for poll in polls for note in poll.notes)]
         self._notes = []
+        if self._use is not None:
+            self._use.look(self._clock.offset_s(), is_last=is_last)
+            notes += self._use.notes(is_last=is_last)
         if is_last:
             notes += self._closing_notes()
         return Poll(
@@ -113,6 +135,7 @@ class NvmlMeter:
             samples=tuple(samples for poll in polls for samples in poll.samples),
             periods_s={device: period_s for poll in polls for device, period_s in poll.periods_s.items()},
             unseen_joules={device: joules for poll in polls for device, joules in poll.unseen_joules.items()},
+            is_used={} if self._use is None else self._use.is_used(),
         )
 
     def close(self) -> None:
@@ -148,6 +171,8 @@ class NvmlMeter:
         calls = Calls(self._nvml, handle, f"GPU {board.index} ({board.name})")
         try:
             gauge = best_gauge(calls, board, clock, self._sensor_of)
+            if gauge is not None and self._is_split:
+                gauge = self._split(gauge)
         except DeviceLost as error:
             self._notes.append(Note("tracer-degraded", f"{error}; it was left out"))
             return None
@@ -157,6 +182,14 @@ class NvmlMeter:
             text = f"{calls.label} gives a one-second average of power alone: each end of the run is uncertain by {gauge.device.edge_joules:.0f} J"
             self._notes.append(Note("averaged-power", text))
         return gauge
+
+    def _split(self, gauge: Gauge) -> Gauge:
+        """The gauge of the run's part of a board, or of the whole board with a note."""
+        why = refusal(gauge.calls, self._tree)
+        if why is not None or self._tree is None:
+            self._notes.append(refused_note(gauge.calls.label, str(why)))
+            return gauge
+        return SharedGauge(gauge, self._tree)
 
     def _known_sensor(self, board: Board, reading: ReadingKind) -> Sensor | None:
         path = calibrations_path(self._environ)
