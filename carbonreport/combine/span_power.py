@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from carbonreport.combine.attribute import MOST_LIMITED_SHARE, attribute
+from carbonreport.combine.attribute import attribute
+from carbonreport.combine.telling import MOST_LIMITED_SHARE
 from carbonreport.model.attribution import Array, Attribution, Told
 from carbonreport.model.notes import Note
 from carbonreport.model.run import Device, RunRecord

@@ -1,5 +1,6 @@
 """Laws of charging: parts make the whole, time of day counts, a constant grid is a multiplication."""
 
+from dataclasses import replace
 from datetime import datetime
 
 import numpy as np
@@ -196,6 +197,32 @@ def test_a_copy_of_a_record_is_counted_once():
 
     assert result.it_joules.value == approx(300 * 3600)
     assert "run-not-counted" in [note.slug for note in result.notes]
+
+
+@pytest.mark.parametrize("whole_first", [True, False])
+def test_of_a_whole_record_and_its_cut_copy_the_whole_one_counts(whole_first):
+    whole = replace(make_record({"gpu": 300.0}, 2, run_id="one"), source="whole.jsonl")
+    cut = replace(make_record({"gpu": 300.0}, 1, run_id="one"), is_complete=False, source="cut.jsonl")
+    charged = [charge(run, grid=flat(100.0, run), pue=NO_FACILITY) for run in ((whole, cut) if whole_first else (cut, whole))]
+
+    result = total(charged)
+
+    assert result.it_joules.value == approx(300 * 7200)
+    assert [note.text for note in result.notes if note.slug == "run-not-counted"] == [
+        "cut.jsonl is the same run as another file and was left out"
+    ]
+
+
+@pytest.mark.parametrize("gas", ["CO2e", "CO2"])
+def test_grams_say_whether_they_are_of_carbon_dioxide_alone(gas):
+    run = make_record({"gpu": 1000.0}, 2)
+
+    result = footprint(
+        run, grid=hourly([100, 200], start="2026-01-15T12:00Z", family=Family("direct", "production", "average", gas)), pue=NO_FACILITY
+    )
+
+    assert (result.grams.unit, result.grids[0].grams_per_kwh.unit) == (f"g{gas}", f"g{gas}/kWh")
+    assert result.it_joules.unit == "J"
 
 
 def test_location_and_market_based_totals_stand_side_by_side_and_cannot_be_added():

@@ -4,6 +4,7 @@ A, B, C, D are an fp32 multiplication, a copy, a spin and a bf16 multiplication;
 between A and B. A synthetic twin of each claim is in test_attribute.py.
 """
 
+import importlib.util
 import json
 import os
 from itertools import pairwise
@@ -16,6 +17,7 @@ from pytest import approx
 from carbonreport.combine.attribute import attribute
 from carbonreport.combine.calibrate import fit_response
 from carbonreport.combine.lattice import Lattice
+from carbonreport.combine.powers import solve_powers
 from carbonreport.combine.single import single_spans
 from carbonreport.combine.solve import solved
 from carbonreport.combine.tally import Tally
@@ -181,3 +183,32 @@ def test_ten_seconds_of_training_are_told_as_one(steps):
 
     assert set(found.told) == {"forward", "optimiser"}
     assert all(told.within == "backward" and "16 s are needed" in told.because for told in found.told.values())
+
+
+ORACLE = FOLDER.parents[1] / "reference" / "attribution_reference.py"
+
+
+@pytest.mark.skipif(not ORACLE.is_file(), reason="the independent solution is not here")
+@pytest.mark.parametrize("mix", ["mix16", "mix8", "mix4", "mix2", "mix1"])
+def test_an_independent_solution_finds_the_same_powers(loads, mix):
+    spec = importlib.util.spec_from_file_location("oracle", ORACLE)
+    assert spec is not None and spec.loader is not None
+    oracle = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(oracle)
+    stretches = loads.stretches(loads.edges[mix])
+    kernel = oracle.OneKernel(["", "A", "B", "C", "D"], H200.width_s, H200.delay_s)
+    begin_s, end_s = stretches[0][1], stretches[-1][2]
+    events = [(s[0] - H200.delay_s, 2, s) for s in loads.samples if begin_s + 0.2 < s[0] < end_s]
+    events += [(from_s, 1, (path, True)) for path, from_s, _ in stretches] + [(to_s, 0, (path, False)) for path, _, to_s in stretches]
+    for at_s, kind, what in sorted(events, key=lambda event: event[:2]):
+        if kind == 2:
+            kernel.sample(at_s, what[1])
+        else:
+            kernel.edge(at_s, *what)
+    theirs = dict(zip(kernel.names, oracle.solve(kernel)["watts"], strict=True))
+    powers = solve_powers(loads.sums(stretches))
+    assert powers is not None
+    ours = dict(zip(loads.sums(stretches).paths, powers.watts, strict=True))
+
+    for path in "ABCD":
+        assert ours[path] == approx(theirs[path], abs=1.0)
