@@ -196,7 +196,7 @@ def test_an_independent_solution_finds_the_same_powers(loads, mix):
     oracle = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(oracle)
     stretches = loads.stretches(loads.edges[mix])
-    kernel = oracle.OneKernel(["", "A", "B", "C", "D"], H200.width_s, H200.delay_s)
+    kernel = oracle.OneKernel(sorted({path for path, _, _ in stretches}), H200.width_s, H200.delay_s)
     begin_s, end_s = stretches[0][1], stretches[-1][2]
     events = [(s[0] - H200.delay_s, 2, s) for s in loads.samples if begin_s + 0.2 < s[0] < end_s]
     events += [(from_s, 1, (path, True)) for path, from_s, _ in stretches] + [(to_s, 0, (path, False)) for path, _, to_s in stretches]
