@@ -95,7 +95,7 @@ def _limiter_notes(device: Device, found: Attribution) -> list[Note]:
     return [
         Note(
             "limiter-active",
-            f"{device.name} was at its power limit for {found.limited_share:.0%} of the time: what a span drew depends on those around it",
+            f"{device.name} was at its power limit for {found.limited_share * 100:.0f} % of the time: what a span drew depends on those around it",
         )
     ]
 

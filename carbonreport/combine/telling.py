@@ -130,7 +130,7 @@ class _Telling:
         if self.aliased and stretch_s < SHORTEST_S:
             return self.aliased
         if self.limited is not None and self.limited > MOST_LIMITED_SHARE and stretch_s < SHORTEST_LIMITED_S:
-            return f"{length} is short for a board that was at its power limit for {self.limited:.0%} of the time"
+            return f"{length} is short for a board that was at its power limit for {self.limited * 100:.0f} % of the time"
         if self._sd_share(group) > WORST_SD_SHARE:
             return self._too_uncertain(group)
         if lacks_fit(sums, self.powers, column) and moved_watts > WORST_MOVE_SHARE * float(self.powers.watts[column]):
