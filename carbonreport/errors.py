@@ -55,6 +55,26 @@ class FamilyMix(GridError):
         super().__init__(f"intensities of two families cannot be added: {first} and {second}; render them as two statements")
 
 
+class FetchError(GridError):
+    """A provider could not be asked, or did not answer usefully."""
+
+
+class Offline(FetchError):
+    """The network may not be used."""
+
+
+class KeyRefused(FetchError):
+    """A provider wants a key, or does not take this one."""
+
+
+class TooManyRequests(FetchError):
+    """A provider wants to be left alone for a while."""
+
+
+class BadAnswer(FetchError):
+    """An answer that is too large, cut off, no JSON, of another zone or unit, or not possible."""
+
+
 class RecordError(CarbonreportError):
     """A file that is not a record, or a record that cannot be read."""
 

@@ -6,20 +6,18 @@ Proxies and certificates are those of the environment (HTTPS_PROXY, REQUESTS_CA_
 """
 
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
 from carbonreport import __version__
-from carbonreport.errors import GridError, MissingExtra
+from carbonreport.errors import BadAnswer, FetchError, KeyRefused, MissingExtra, Offline, TooManyRequests
+from carbonreport.request import OFFLINE_VARIABLE, Request, denied, printable, retry_after_s
 
 if TYPE_CHECKING:
     import requests
 
-OFFLINE_VARIABLE = "CARBONREPORT_OFFLINE"
 ATTEMPTS = 4
 MOST_REDIRECTS = 3
 MOST_BYTES = 16 * 2**20
@@ -33,62 +31,12 @@ _PASSING = frozenset({408, 500, 502, 503, 504})
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
-class FetchError(GridError):
-    """A provider could not be asked, or did not answer usefully."""
-
-
-class Offline(FetchError):
-    """The network may not be used."""
-
-
-class KeyRefused(FetchError):
-    """A provider wants a key, or does not take this one."""
-
-
-class TooManyRequests(FetchError):
-    """A provider wants to be left alone for a while."""
-
-
-class BadAnswer(FetchError):
-    """An answer that is too large, cut off, no JSON, of another zone or unit, or not possible."""
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What to ask.
-
-    Attributes:
-        url: Address without a query.
-        parameters: Query.
-        headers: May hold a key, so they are never shown.
-        key_name: Environment variable of the key, for messages; "" without one.
-    """
-
-    url: str
-    parameters: tuple[tuple[str, str], ...] = ()
-    headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
-    key_name: str = ""
-
-    @property
-    def host(self) -> str:
-        """Host that is asked."""
-        return urlsplit(self.url).hostname or "nobody"
-
-
-Fetch = Callable[[Request], bytes]
-
-
 @dataclass(frozen=True, slots=True)
 class _Failure:
     """Why an attempt failed, and how long to wait before the next one; None where another would not help. [s]"""
 
     error: FetchError
     wait_s: float | None = None
-
-
-def is_offline(environ: Mapping[str, str]) -> bool:
-    """Whether the environment forbids the network."""
-    return environ.get(OFFLINE_VARIABLE, "").strip().lower() not in ("", "0", "false", "no")
 
 
 class Fetcher:
@@ -127,9 +75,7 @@ class Fetcher:
             MissingExtra: requests is not installed.
         """
         if self.offline:
-            raise Offline(
-                f"{request.host} was not asked: {OFFLINE_VARIABLE} or an option forbids the network; give --grid FILE.csv instead"
-            )
+            raise Offline(f"{request.host} was not asked: {OFFLINE_VARIABLE} or an option forbids the network; {request.way_out} instead")
         if not all(value.isascii() and value.isprintable() for _, value in request.headers):
             raise KeyRefused(f"{request.key_name or 'a key'} holds a character that no key has, such as a line break; copy it once more")
         attempt = 0
@@ -169,14 +115,14 @@ class Fetcher:
             return _Failure(FetchError(f"{request.host} redirects in circles"))
         except (requests.RequestException, http_error, OSError) as error:
             kind, helps = _reason(error, self._read_s, requests)
-        return _Failure(FetchError(f"{request.host} {kind}; try again later, or give --grid FILE.csv"), usual_s if helps else None)
+        return _Failure(FetchError(f"{request.host} {kind}; try again later, or {request.way_out}"), usual_s if helps else None)
 
     def _outcome(self, request: Request, response: Any, until_s: float, usual_s: float) -> "bytes | _Failure":
         """What a status and its body mean."""
         code, host = response.status_code, request.host
         if code == 200:
             return self._body(host, response, until_s)
-        asked_s = _retry_after_s(response.headers.get("Retry-After"))
+        asked_s = retry_after_s(response.headers.get("Retry-After"))
         wait_s = usual_s if asked_s is None else asked_s
         may_wait = wait_s <= LONGEST_WAIT_S
         if code == _BUSY:
@@ -187,7 +133,7 @@ class Fetcher:
             return _Failure(KeyRefused(text), max(wait_s, PAUSE_S) if may_wait else None)
         words = self._words(request, response, until_s)
         if code in (_DENIED, 403):
-            return _Failure(KeyRefused(_denied(request, code) + words))
+            return _Failure(KeyRefused(denied(request, code) + words))
         if code in _PASSING:
             return _Failure(FetchError(f"{host} failed ({code}){words}; try again later"), wait_s if may_wait else None)
         return _Failure(FetchError(f"{host} refused the request ({code}){words}"))
@@ -215,11 +161,6 @@ class Fetcher:
         return f": {text}" if text else ""
 
 
-def printable(text: str) -> str:
-    """A provider's text in one line without control characters, which could forge a line of a log."""
-    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
-
-
 def _library() -> tuple[Any, type[Exception]]:
     try:
         import requests
@@ -244,25 +185,3 @@ def _reason(error: Exception, read_s: float, requests: Any) -> tuple[str, bool]:
         (requests.exceptions.InvalidURL, "has no valid address", False),
     )
     return next(((text, helps) for kind, text, helps in table if isinstance(error, kind)), ("broke off its answer", True))
-
-
-def _denied(request: Request, code: int) -> str:
-    if not request.key_name:
-        return f"{request.host} wants a key ({code})"
-    return (
-        f"{request.host} refused the key of {request.key_name} ({code}): it may be wrong, not active yet, or not for this zone or signal; "
-        "too many requests can be answered the same way"
-    )
-
-
-def _retry_after_s(text: str | None) -> float | None:
-    """Seconds that a provider asks to wait: a number, or a date."""
-    if not text:
-        return None
-    if text.strip().isdigit():
-        return float(text)
-    try:
-        at = parsedate_to_datetime(text)
-    except ValueError:
-        return None
-    return max((at.astimezone(UTC) - datetime.now(UTC)).total_seconds(), 0.0)

@@ -10,29 +10,22 @@ from typing import Any
 
 import msgspec
 
-from carbonreport.cloud import is_region, pue_of_region
-from carbonreport.errors import BadPue, SiteError
+from carbonreport.errors import BadPue, BadSeries, BadTime, SiteError
 from carbonreport.model.embodied import Contract, EmbodiedSource
-from carbonreport.model.pue import PueProfile, day_and_night, pue_from_text, pue_profile, two_seasons
+from carbonreport.model.pue import PueProfile
+from carbonreport.model.pue_model import PueModel
 from carbonreport.model.statement import Facts
-from carbonreport.pue_file import read_pue
+from carbonreport.model.water import WaterUse
+from carbonreport.site_pue import PueTable, site_pue
 
 FILE_NAME = "carbonreport.toml"
 _MOST_HOST_WATTS = 1e6
 
 
-class _Pue(msgspec.Struct, forbid_unknown_fields=True):
-    value: float | None = None
+class _Wue(msgspec.Struct, forbid_unknown_fields=True):
+    value: float
     low: float | None = None
     high: float | None = None
-    months: tuple[float, ...] = ()
-    hours: tuple[float, ...] = ()
-    summer: float | None = None
-    winter: float | None = None
-    day: float | None = None
-    night: float | None = None
-    southern: bool = False
-    series: str | None = None
     source: str = "site file"
 
 
@@ -40,7 +33,8 @@ class _Place(msgspec.Struct, forbid_unknown_fields=True):
     zone: str | None = None
     time_zone: str | None = None
     site: str | None = None
-    pue: _Pue | float | str | None = None
+    pue: PueTable | float | str | None = None
+    wue_litres_per_kwh: _Wue | float | None = None
 
 
 class _Price(msgspec.Struct, forbid_unknown_fields=True):
@@ -93,7 +87,9 @@ class Site(msgspec.Struct, frozen=True):
         zone: Grid zone, or None.
         time_zone: IANA name, or None.
         name: Name of the site, or None.
-        pue: PUE of the facility, or None.
+        pue: PUE of the facility, or None; of one with a model its annual value.
+        pue_model: How the PUE goes with the weather, or None.
+        water: Water that the facility uses, or None.
         contract: Contract for the market-based figure, or None.
         embodied: Embodied emissions by device name.
         host_watts: Idle and busy power of the host without GPUs, or None. [W]
@@ -105,6 +101,8 @@ class Site(msgspec.Struct, frozen=True):
     time_zone: str | None = None
     name: str | None = None
     pue: PueProfile | None = None
+    pue_model: PueModel | None = None
+    water: WaterUse | None = None
     contract: Contract | None = None
     embodied: tuple[EmbodiedSource, ...] = ()
     host_watts: tuple[float, float] | None = None
@@ -132,7 +130,7 @@ def read_site(path: Path | None) -> Site:
         return _site(msgspec.toml.decode(path.read_bytes(), type=_File), path)
     except OSError as error:
         raise SiteError(f"cannot read the site file {path}: {error.strerror or error}") from error
-    except (msgspec.DecodeError, tomllib.TOMLDecodeError, ValueError, BadPue) as error:
+    except (msgspec.DecodeError, tomllib.TOMLDecodeError, ValueError, BadPue, BadSeries, BadTime) as error:
         raise SiteError(f"{path}: {in_words(error, _fields_at)}") from error
 
 
@@ -193,7 +191,8 @@ def _fields_at(path: str) -> Sequence[str]:
     tables: dict[str, type[msgspec.Struct]] = {
         "": _File,
         "place": _Place,
-        "place.pue": _Pue,
+        "place.pue": PueTable,
+        "place.wue_litres_per_kwh": _Wue,
         "price": _Price,
         "contract": _Contract,
         "embodied": _EmbodiedTable,
@@ -205,11 +204,14 @@ def _fields_at(path: str) -> Sequence[str]:
 
 def _site(file: _File, path: Path) -> Site:
     place, host, contract = file.place, file.host, file.contract
+    pue, model = site_pue(place.pue, path)
     return Site(
         zone=place.zone,
         time_zone=place.time_zone,
         name=place.site,
-        pue=_pue(place.pue, path),
+        pue=pue,
+        pue_model=model,
+        water=_water(place.wue_litres_per_kwh),
         contract=None if contract is None else Contract(contract.grams_per_kwh, contract.share, contract.instrument),
         embodied=tuple(
             EmbodiedSource(name, e.kg, e.lifetime_years, e.utilisation, e.source, e.per_gpus)
@@ -241,29 +243,9 @@ def facts_of(table: Mapping[str, Any], prefix: str = "") -> Facts:
     return msgspec.convert(dict(table), Facts, strict=False)
 
 
-def _pue(given: _Pue | float | str | None, path: Path) -> PueProfile | None:
+def _water(given: _Wue | float | None) -> WaterUse | None:
     if given is None:
         return None
-    if isinstance(given, _Pue):
-        return _pue_table(given, path)
-    text = str(given)
-    return pue_of_region(text) if is_region(text) else pue_from_text(text.strip().lower(), f"site file {path.name}")
-
-
-def _pue_table(given: _Pue, path: Path) -> PueProfile:
-    """A table: one value with or without a range, months, hours, two seasons, day and night, or a series beside the site file."""
-    if given.series is not None:
-        return read_pue(path.parent / given.series)
-    months, hours = given.months, given.hours
-    if given.summer is not None and given.winter is not None:
-        months = two_seasons(given.summer, given.winter, is_south=given.southern)
-    if given.day is not None and given.night is not None:
-        hours = day_and_night(given.day, given.night)
-    if months or hours:
-        return pue_profile(months, hours, source=given.source, low=given.low, high=given.high)
-    if given.value is None:
-        raise BadPue("place.pue needs value, months, hours, summer and winter, day and night, or series")
-    value, low, high = given.value, given.low, given.high
-    if low is None and high is None:
-        return PueProfile(value, value, value, "reported", given.source, has_range=False)
-    return PueProfile(value, value if low is None else low, value if high is None else high, "reported", given.source)
+    if not isinstance(given, _Wue):
+        return WaterUse(given, None, None, "site file")
+    return WaterUse(given.value, given.low, given.high, given.source)

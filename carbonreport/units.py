@@ -62,3 +62,8 @@ def seconds_from_nanoseconds(nanoseconds: int) -> float:
 def grams_from_kilograms(kg: float) -> float:
     """Grams from kilograms."""
     return kg * 1e3
+
+
+def grams_per_kwh_from_pounds_per_mwh(pounds_per_mwh: float) -> float:
+    """Grams per kWh from the pounds per MWh of North American grids; a pound is 453.59237 g."""
+    return pounds_per_mwh * 0.45359237

@@ -62,7 +62,7 @@ ISO2 = dict(pair.split(":") for pair in _ISO_PAIRS.split())
 
 
 def build(raw: Path, out: Path) -> None:
-    """Write `odbl/zones.csv`, `odbl/shapes.csv.gz`, `odbl/direct.csv` and `ember_yearly.csv` below `out`."""
+    """Write `odbl/zones.csv`, `odbl/shapes.csv.gz`, `odbl/direct.csv`, `odbl/held_out.csv` and `ember_yearly.csv` below `out`."""
     averages = list(_rows(raw / "grid" / "annual_averages.csv"))
     time_zones = {row["zone"]: row["tz"] for row in _rows(raw / "grid" / "zone_timezones.csv")} | TIME_ZONES
     table = {row["zone"]: row for row in _rows(raw / "grid" / "shape_12x24.csv.gz") if row["basis"] == "local"}
@@ -76,6 +76,7 @@ def build(raw: Path, out: Path) -> None:
     _write(out / "odbl" / "zones.csv", _zone_rows(raw, averages, time_zones, datasets, means))
     _write_gz(out / "odbl" / "shapes.csv.gz", _shape_rows(shapes))
     _write(out / "odbl" / "direct.csv", _direct_rows(raw))
+    _write(out / "odbl" / "held_out.csv", _held_out_rows(raw))
     _write(out / "ember_yearly.csv", _ember_rows(averages))
 
 
@@ -206,6 +207,15 @@ def _direct_rows(raw: Path) -> Iterator[list[str]]:
     for row in _rows(raw / "method" / "direct_to_lifecycle_2024.csv"):
         if float(row["ratio"]) <= 1:
             yield [row["zone"] or "NA", row["ratio"]]  # Namibia's code reads as "not available" to some programs
+
+
+def _held_out_rows(raw: Path) -> Iterator[list[str]]:
+    """How far the months, and the hours of a month, of a zone's last year were off when told by the years before; the newest test of each zone."""
+    yield ["zone", "test_year", "month_error_percent", "hour_error_percent"]
+    rows = [row for row in _rows(raw / "grid" / "profile_transfer_error.csv") if row["ds"] in DATASETS]
+    newest = {row["zone"]: row for row in sorted(rows, key=lambda row: int(row["test"]))}
+    for zone, row in sorted(newest.items()):
+        yield [zone, row["test"], row["month_mape_rescaled"], row["hour_shape_mape"]]
 
 
 def _ember_rows(averages: list[Row]) -> Iterator[list[str]]:

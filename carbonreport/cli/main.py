@@ -18,6 +18,7 @@ _COMMANDS = {
     "statement": "Write the energy statement of records.",
     "estimate": "Write a record of a run that nobody measured.",
     "when": "Say when and where to run a job, or that it is not worth it.",
+    "wait": "Start a command when the grid is at its best within a time.",
     "styles": "List the styles of a statement.",
     "verify": "Recompute a statement and find any changed digit.",
     "refresh": "Fetch the hours of runs that had no network.",

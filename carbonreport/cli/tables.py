@@ -1,5 +1,6 @@
 """A footprint as tables for a terminal."""
 
+from calendar import month_name
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -15,14 +16,16 @@ from carbonreport.model.quantity import Quantity
 from carbonreport.render.digits import duration, plain, scaled, share_in_words, shown
 from carbonreport.render.setting import is_timeless, is_too_short, is_unread, read_time
 from carbonreport.render.words import shortened
-from carbonreport.units import SECONDS_PER_HOUR
+from carbonreport.units import SECONDS_PER_HOUR, kwh
 
 if TYPE_CHECKING:
+    from carbonreport.model.option import Option
     from carbonreport.workflows.when import Answer
 
 _LONGEST_NOTE = 500
-_WIDEST = 110
+_WIDEST = 160
 _UNKNOWN = "not known"
+_LEAST_JOULES = 1.0  # of a difference
 
 
 class Terminal(Console):
@@ -144,20 +147,25 @@ def _span_cells(span: SpanEnergy, grams: Quantity) -> list[str]:
 
 
 def when_table(answer: "Answer") -> str:
-    """What could be done, one row an option, now first."""
+    """What could be done, one row an option, now first: each lever alone, and together."""
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for i, column in enumerate(("", "zone", "start", "emissions", "saving [90 %]", "chance", "ends later", "")):
-        table.add_column(column, justify="left" if i in (0, 1, 2, 7) else "right", no_wrap=True)
+    for i, column in enumerate(("", "zone", "start", "energy", "emissions", "saving [90 %]", "chance", "ends later", "")):
+        table.add_column(column, justify="left" if i in (0, 1, 2, 8) else "right", no_wrap=True)
     for option in (answer.now, *answer.options):
         start = datetime.fromtimestamp(option.start_s, UTC).astimezone(ZoneInfo(option.time_zone))
-        name = {"none": "now", "pause": f"pause {len(option.runs) - 1} x"}.get(option.action, option.action)
-        cells = [name, option.zone, f"{start:%a %d %b %H:%M %Z}", scaled(option.grams, "gCO2e")]
+        cells = [
+            _way(option),
+            option.zone,
+            f"{start:%a %d %b %H:%M %Z}",
+            scaled(option.facility_joules, "J"),
+            scaled(option.grams, "gCO2e"),
+        ]
         if option.action != "none":
             cells += [
                 f"{100 * option.saving:.0f} % [{100 * option.low:.0f}, {100 * option.high:.0f}]",
                 f"{option.chance:.2f}",
                 duration(max(option.waits_h, 0.0) * SECONDS_PER_HOUR),
-                "worth it" if option.is_advised else "not worth it",
+                ("worth it" if option.is_advised else "not worth it") + ("" if option.is_in_time else ", past the deadline"),
             ]
         table.add_row(*cells)
     console = Terminal()
@@ -165,3 +173,29 @@ def when_table(answer: "Answer") -> str:
     with console.capture() as captured:
         console.print(table)
     return captured.get()
+
+
+def saved_in_words(answer: "Answer", option: "Option") -> str:
+    """What the best option lowers, in energy, emissions and money, and what it costs in time."""
+    joules = answer.now.facility_joules - option.facility_joules
+    parts = [] if abs(joules) < _LEAST_JOULES else [f"{scaled(joules, 'J')} of energy"]
+    parts.append(f"{scaled(answer.now.grams - option.grams, 'gCO2e')} of the location-based figure, before the saving is shrunk")
+    if answer.price is not None and parts[:-1]:
+        parts.insert(1, f"{kwh(joules) * answer.price[0]:.2f} {answer.price[1]}")
+    return f"{_way(option)} lowers: {', '.join(parts)}; it ends {duration(max(option.waits_h, 0.0) * SECONDS_PER_HOUR)} later"
+
+
+def _way(option: "Option") -> str:
+    """What is done, in the words of the table."""
+    if option.action == "none":
+        return "now"
+    cap = "" if option.cap_watts is None else f"cap {option.cap_watts:g} W"
+    month = month_name[datetime.fromtimestamp(option.start_s, UTC).astimezone(ZoneInfo(option.time_zone)).month]
+    names = {
+        "pause": f"pause {len(option.runs) - 1} x",
+        "season": f"season: {month}",
+        "cap": cap,
+        "cap+shift": f"{cap}, shift",
+        "cap+season": f"{cap}, {month}",
+    }
+    return names.get(option.action, option.action)

@@ -1,4 +1,4 @@
-"""`carbonreport when`: when and where to run a job, or that it is not worth it."""
+"""`carbonreport when`: when, where and how to run a job, or that it is not worth it."""
 
 import time
 from datetime import UTC, datetime
@@ -10,10 +10,13 @@ import click
 
 from carbonreport.cli.moments import HoursOfDay, Moment, Seconds
 from carbonreport.cli.place import place_options
+from carbonreport.units import kwh
 from carbonreport.workflows.place import PlaceOptions
 
 if TYPE_CHECKING:
     from carbonreport.model.option import Option
+    from carbonreport.model.run import RunRecord
+    from carbonreport.recommend.caps import CapPoint
     from carbonreport.workflows.when import Answer
 
 _AVERAGE = "This is a difference in average intensity; the change in what power plants burn can be smaller or of the other sign."
@@ -33,6 +36,22 @@ _AVERAGE = "This is a difference in average intensity; the change in what power 
     "--idle-kw", type=click.FloatRange(0), default=0.0, metavar="P", help="What reserved equipment draws while it waits or pauses."
 )
 @click.option("--busy", type=click.Path(path_type=Path), metavar="CSV", help="Periods in which it cannot run: columns from,to.")
+@click.option("--gpu", metavar="NAME", help="Its board: power caps that others reported of that kind are priced too.")
+@click.option(
+    "--workload", type=click.Choice(("training", "inference")), help="What was reported: training or inference. [default: training]"
+)
+@click.option(
+    "--sweep", type=click.Path(path_type=Path), metavar="FILE.json", help="Your own sweep of power caps, instead of what others reported."
+)
+@click.option("--gpu-share", type=click.FloatRange(0, 1, min_open=True), metavar="S", help="Part of --kw that the GPUs draw. [default: 1]")
+@click.option(
+    "--slowdown", type=click.FloatRange(0), metavar="PERCENT", help="How much longer a cap may make it. [default: to the deadline]"
+)
+@click.option("--season", is_flag=True, help="Price other months too; without a PUE by month they are of low confidence.")
+@click.option("--marginal", metavar="FILE,…", help="Marginal intensities of each --zone: whether both signals agree.")
+@click.option(
+    "--plot", type=click.Path(path_type=Path), metavar="FILE.svg", help="Draw what each start would cost, and what a delay saves."
+)
 @click.option("--json", "as_json", is_flag=True, help="The same as JSON.")
 @place_options()
 def command(
@@ -47,18 +66,33 @@ def command(
     pause_cost: float,
     idle_kw: float,
     busy: Path | None,
+    gpu: str | None,
+    workload: str | None,
+    sweep: Path | None,
+    gpu_share: float | None,
+    slowdown: float | None,
+    season: bool,
+    marginal: str | None,
+    plot: Path | None,
     as_json: bool,
     place: PlaceOptions,
 ) -> None:
-    """Say when and where to run a job: --zone DE,FR,SE names its home first and then others."""
-    from carbonreport.workflows.when import DEFAULT_SLACK_H, Ask, busy_periods, job_like, job_of, plan
+    """Say when, where and how to run a job: --zone DE,FR,aws:eu-north-1 names its home first and then others."""
+    from carbonreport.workflows.ask import Ask, busy_periods, job_like, job_of
+    from carbonreport.workflows.when import DEFAULT_SLACK_H, plan
 
     if like is None and (hours is None or kw is None):
         raise click.UsageError("give --like RECORD, or --hours and --kw")
-    if like is not None and (hours is not None or kw is not None):
-        raise click.UsageError("--like already says length and power; leave out --hours and --kw")
+    if like is not None and (hours is not None or kw is not None or gpu_share is not None):
+        raise click.UsageError("--like already says length, power and the share of the GPUs; leave out --hours, --kw and --gpu-share")
     if slack is not None and deadline is not None:
         raise click.UsageError("--slack and --deadline say the same; give one")
+    if gpu is not None and sweep is not None:
+        raise click.UsageError("--sweep is your own curve and --gpu that of others; give one")
+    if plot is not None and plot.suffix.lower() != ".svg":
+        raise click.UsageError(f"--plot writes SVG: {plot} must end in .svg")
+    if workload is not None and sweep is not None:
+        raise click.UsageError("--workload chooses among what others reported; leave it out with --sweep")
     job, record = job_like(like) if like is not None else (job_of(hours or 0.0, kw or 0.0), None)
     begin_s = time.time() if earliest is None else earliest
     end_s = deadline if deadline is not None else begin_s + job.seconds + (DEFAULT_SLACK_H * 3600 if slack is None else slack)
@@ -75,8 +109,17 @@ def command(
         pause_s=pause_cost,
         idle_watts=idle_kw * 1000,
         closed=() if busy is None else busy_periods(busy),
+        caps=_caps(record, gpu, workload, sweep),
+        gpu_share=_gpu_share(record, gpu_share),
+        most_time_ratio=float("inf") if slowdown is None else 1 + slowdown / 100,
+        with_season=season,
+        marginal=() if marginal is None else tuple(part.strip() for part in marginal.split(",")),
     )
-    answer = plan(ask, PlaceOptions(home or None, place.pue, place.grid, place.site), like=record)
+    answer = plan(ask, PlaceOptions(home if place.zone is not None else None, place.pue, place.grid, place.site), like=record)
+    if plot is not None:
+        from carbonreport.workflows.when_picture import write_picture
+
+        write_picture(answer, plot)
     if as_json:
         from carbonreport.render.formats.json import dumps
 
@@ -85,18 +128,42 @@ def command(
     _print(answer)
 
 
+def _caps(record: "RunRecord | None", gpu: str | None, workload: str | None, sweep: Path | None) -> "tuple[CapPoint, ...]":
+    """The user's own curve, else that of the named board, else that of the record's board if the table has it."""
+    from carbonreport.workflows.caps import caps_like, reported_caps, swept_caps
+
+    if sweep is not None:
+        return swept_caps(sweep)
+    if gpu is not None:
+        return reported_caps(gpu, workload or "training")
+    return () if record is None else caps_like(record, workload)
+
+
+def _gpu_share(record: "RunRecord | None", given: float | None) -> float:
+    from carbonreport.workflows.caps import gpu_share_of
+
+    if record is None:
+        return 1.0 if given is None else given
+    return gpu_share_of(record) or 0.0
+
+
 def _print(answer: "Answer") -> None:
-    from carbonreport.cli.tables import when_table
+    from carbonreport.cli.tables import saved_in_words, when_table
 
     click.echo(when_table(answer), nl=False)
     click.echo(f"{answer.verdict}: {answer.because}")
-    best = next((option for option in answer.options if option.is_advised), None)
+    best = answer.best
     if best is not None:
-        click.echo(_AVERAGE)
+        click.echo(saved_in_words(answer, best))
+        if best.action != "cap":
+            click.echo(_AVERAGE)
         local = datetime.fromtimestamp(best.start_s, UTC).astimezone()
-        click.echo(f"    sbatch --begin={local:%Y-%m-%dT%H:%M:%S} …")
-        click.echo(f"    at -t {local:%Y%m%d%H%M}")
-        click.echo(f"    cron: {local:%M %H %d %m} *")
+        if best.cap_watts is not None:
+            click.echo(f"    nvidia-smi -pl {best.cap_watts:g}    (as root, on each board; put back what was there before)")
+        if best.start_s > answer.now.start_s:
+            click.echo(f"    sbatch --begin={local:%Y-%m-%dT%H:%M:%S} …")
+            click.echo(f"    at -t {local:%Y%m%d%H%M}")
+            click.echo(f"    cron: {local:%M %H %d %m} *")
     for slug, text in answer.notes:
         click.echo(f"{slug}: {text}")
 
@@ -104,11 +171,27 @@ def _print(answer: "Answer") -> None:
 def _object(answer: "Answer") -> dict[str, Any]:
     return {
         "now": _option(answer.now),
-        "options": [_option(option) | {"advised": option.is_advised} for option in answer.options],
+        "options": [_option(option) | _against_now(option, answer) for option in answer.options],
         "verdict": answer.verdict,
         "because": answer.because,
         "source": answer.source,
         "notes": [{"slug": slug, "text": text} for slug, text in answer.notes],
+    }
+
+
+def _against_now(option: "Option", answer: "Answer") -> dict[str, Any]:
+    """What it saves in energy, emissions and money, and what it costs in hours."""
+    joules = answer.now.facility_joules - option.facility_joules
+    price = answer.price
+    return {
+        "advised": option.is_advised,
+        "in_time": option.is_in_time,
+        "cap_watts": option.cap_watts,
+        "saved": {
+            "kwh": kwh(joules),
+            "grams": answer.now.grams - option.grams,
+            "money": None if price is None else {"amount": kwh(joules) * price[0], "currency": price[1]},
+        },
     }
 
 
@@ -122,7 +205,7 @@ def _option(option: "Option") -> dict[str, Any]:
         "end": {"utc": _iso(option.end_s, UTC), "local": _iso(option.end_s, zone)},
         "runs": [[_iso(from_s, UTC), _iso(to_s, UTC)] for from_s, to_s in option.runs],
         "grams": option.grams,
-        "grams_per_kwh": option.grams / (option.facility_joules / 3.6e6) if option.facility_joules else None,
+        "grams_per_kwh": option.grams / kwh(option.facility_joules) if option.facility_joules else None,
         "it_joules": option.it_joules,
         "facility_joules": option.facility_joules,
         "run_seconds": work_s,

@@ -91,7 +91,9 @@ def _unused_notes(recorded: RunRecord, counted: RunRecord) -> list[Note]:
         return []
     drew_kwh = kwh(sum(_trace_of(recorded, device_id).joules_at(recorded.duration_s) for device_id in recorded.unused))
     boards, them, are = ("board", "it", "it is") if count == 1 else ("boards", "them", "they are")
-    text = f"{count} more visible {boards} drew {drew_kwh:.3g} kWh meanwhile; no process of the run was seen on {them}, and {are} not counted"
+    text = (
+        f"{count} more visible {boards} drew {drew_kwh:.3g} kWh meanwhile; no process of the run was seen on {them}, and {are} not counted"
+    )
     return [Note("boards-unused", f"{text} (CUDA_VISIBLE_DEVICES would choose the boards that count)")]
 
 

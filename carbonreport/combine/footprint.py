@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from carbonreport.combine.intervals import EXACT, Factors, Part, device_factors,
 from carbonreport.combine.nested import counted_runs
 from carbonreport.combine.overlap import wall_seconds
 from carbonreport.combine.spans import span_table
+from carbonreport.combine.water import water_used
 from carbonreport.errors import FamilyMix
 from carbonreport.model.embodied import Contract, EmbodiedSource
 from carbonreport.model.footprint import ChargedRun, DeviceEnergy, Footprint, GridUse, Hours
@@ -20,7 +22,8 @@ from carbonreport.model.origin import ORIGINS, Origin
 from carbonreport.model.pue import PueProfile
 from carbonreport.model.quantity import Quantity
 from carbonreport.model.run import DEVICE_KINDS, DeviceKind, RunRecord
-from carbonreport.model.series import QUALITIES, Array, IntensitySeries, Quality
+from carbonreport.model.series import QUALITIES, Array, GridErrors, IntensitySeries, Quality
+from carbonreport.model.water import WaterUse
 from carbonreport.units import JOULES_PER_KWH, SECONDS_PER_HOUR, kwh
 
 _ORIGIN_OF_QUALITY: dict[Quality, Origin] = {
@@ -40,16 +43,23 @@ def footprint(
     pue: PueProfile,
     embodied: Sequence[EmbodiedSource] = (),
     contract: Contract | None = None,
+    water: WaterUse | None = None,
 ) -> Footprint:
     """Footprint of one run on one grid at one PUE.
 
     Raises:
         GridGap: The series does not cover the run.
     """
-    return total([charge(run, grid=grid, pue=pue)], embodied=embodied, contract=contract)
+    return total([charge(run, grid=grid, pue=pue)], embodied=embodied, contract=contract, water=water)
 
 
-def total(charged: Sequence[ChargedRun], *, embodied: Sequence[EmbodiedSource] = (), contract: Contract | None = None) -> Footprint:
+def total(
+    charged: Sequence[ChargedRun],
+    *,
+    embodied: Sequence[EmbodiedSource] = (),
+    contract: Contract | None = None,
+    water: WaterUse | None = None,
+) -> Footprint:
     """Footprint of many charged runs, each GPU-second once.
 
     Raises:
@@ -66,14 +76,16 @@ def total(charged: Sequence[ChargedRun], *, embodied: Sequence[EmbodiedSource] =
     table = span_table(counted, inner, sums.it_joules, sums.grams, sums.it_factors)
     made, embodied_notes = embodied_emissions([c.run for c in counted], embodied)
     market, market_notes = sums.market(contract)
+    it_joules = sums.quantity(sums.it_joules, "J", sums.it_factors, sums.energy_origin, sums.meters)
     return Footprint(
-        it_joules=sums.quantity(sums.it_joules, "J", sums.it_factors, sums.energy_origin, sums.meters),
+        it_joules=it_joules,
         facility_joules=sums.quantity(
             sums.facility_joules, "J", sums.facility_factors, sums.facility_origin, f"{sums.meters}; PUE {sums.pue_source}"
         ),
-        grams=sums.quantity(sums.grams, "gCO2e", sums.gram_factors, sums.gram_origin, sums.grid_source, "location-based"),
+        grams=sums.quantity(sums.grams, sums.mass_unit, sums.gram_factors, sums.gram_origin, sums.grid_source, "location-based"),
         market_grams=market,
         embodied=made,
+        water=water_used(it_joules, water),
         pue=sums.pue_quantity(),
         kinds=sums.kinds(),
         devices=sums.devices(),
@@ -130,6 +142,7 @@ class _Sums:
 
     def __init__(self, counted: Sequence[ChargedRun]) -> None:
         self.runs = counted
+        self.mass_unit = f"g{counted[0].grid.family.gas}"  # CO2e, or CO2 alone
         self.slice_it = [c.it_joules.sum(axis=0) for c in counted]
         self.slice_facility = [it * c.pue for it, c in zip(self.slice_it, counted, strict=True)]
         self.slice_grams = [kwh(f) * c.grams_per_kwh for f, c in zip(self.slice_facility, counted, strict=True)]
@@ -173,8 +186,9 @@ class _Sums:
             before = merged.get(key)
             energy, mass = joules.amount + (before.it_joules if before else 0.0), grams.amount + (before.grams if before else 0.0)
             share = energy / self.it_joules if self.it_joules else 0.0
+            read = is_read(c.run, device.id) or (before is not None and before.is_read)
             merged[key] = DeviceEnergy(
-                device.id, device.name, device.kind, device.method, device.source, energy, mass, share, device.count, c.run.host
+                device.id, device.name, device.kind, device.method, device.source, energy, mass, share, device.count, c.run.host, read
             )
         return tuple(merged.values())
 
@@ -211,7 +225,8 @@ class _Sums:
         amounts: dict[tuple[str, float], float] = defaultdict(float)
         factors: dict[tuple[str, float], Factors] = {}
         for c, facility in zip(self.runs, self.slice_facility, strict=True):
-            key = (c.pue_source, float(c.pue[0]) if c.pue.size else 1.0)
+            # The hours of one model share its error; numbers that somebody gave are apart by their value.
+            key = (c.pue_source, 0.0 if c.pue_origin == "estimated" or not c.pue.size else float(c.pue[0]))
             amounts[key] += float(facility.sum())
             low, high = c.pue_factors
             before = factors.get(key, EXACT)
@@ -251,9 +266,7 @@ class _Sums:
         for quality in QUALITIES:
             hours, weights = self._hourly(runs, QUALITIES.index(quality))
             if weights.size:
-                errors = max(
-                    (self.runs[i].grid.errors[quality] for i in runs if quality in self.runs[i].grid.errors), key=lambda e: e.level_sd
-                )
+                errors = _widest([self.runs[i].grid.errors[quality] for i in runs if quality in self.runs[i].grid.errors])
                 kinds.append(log_normal(grid_sd(hours, weights / grams, errors)))
         if grid.bounds is not None:
             kinds.append(Factors(min(grid.bounds[0], 1.0), max(grid.bounds[1], 1.0)))
@@ -292,7 +305,7 @@ class _Sums:
                 )
             )
             qualities = tuple((q, share) for k, q in enumerate(QUALITIES) if (share := self._quality_share(runs, k, facility)) > 0)
-            intensity = self.quantity(mean, "gCO2e/kWh", self._zone_interval(runs), self._grid_origin(), grid.source)
+            intensity = self.quantity(mean, f"{self.mass_unit}/kWh", self._zone_interval(runs), self._grid_origin(), grid.source)
             rows.append(
                 GridUse(
                     grid.zone,
@@ -326,7 +339,7 @@ class _Sums:
             else []
         )
         return self.quantity(
-            covered + rest, "gCO2e", factors, self.gram_origin if rest else self.facility_origin, contract.instrument, "market-based"
+            covered + rest, self.mass_unit, factors, self.gram_origin if rest else self.facility_origin, contract.instrument, "market-based"
         ), notes
 
     def hours(self) -> Hours:
@@ -351,6 +364,12 @@ def _width_of(parts: Sequence[Part], grams: float) -> float:
     factors = device_factors(parts)
     amount = sum(p.amount for p in parts)
     return independent_sum([(amount, factors), (max(grams - amount, 0.0), EXACT)]).log_half_width
+
+
+def _widest(errors: Sequence[GridErrors]) -> GridErrors:
+    """The error model of runs of one zone; where they were corrected by several observed hours, or not all, as if by none."""
+    widest = max(errors, key=lambda e: e.level_sd)
+    return widest if len({e.observed_s for e in errors}) == 1 else replace(widest, observed_s=None)
 
 
 def _joined(sources: Iterable[str]) -> str:

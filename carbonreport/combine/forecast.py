@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from carbonreport.combine.intervals import Z90, grid_sd
+from carbonreport.combine.intervals import Z90, covariance
 from carbonreport.combine.seasonal import expand
 from carbonreport.errors import FamilyMix
 from carbonreport.model.series import QUALITIES, Array, GridErrors, IntensitySeries, SeasonalProfile
@@ -69,7 +69,7 @@ def corrected(typical: IntensitySeries, profile: SeasonalProfile, observed: Inte
     errors = typical.errors[quality]
     there = expand(profile, at_s, at_s + SECONDS_PER_HOUR)
     usual = float(np.average(there.grams_per_kwh, weights=np.diff(there.edges_s)))
-    if grams <= 0 or usual <= 0 or lead_s[0] > OLDEST_S or _covariance(errors, np.zeros(1))[0] <= 0:
+    if grams <= 0 or usual <= 0 or lead_s[0] > OLDEST_S or covariance(errors, np.zeros(1))[0] <= 0:
         return typical
     share = np.where(lead_s >= 0, shares(errors, np.maximum(lead_s, 0.0) / SECONDS_PER_HOUR), 0.0)
     when = datetime.fromtimestamp(at_s, UTC).strftime("%Y-%m-%d %H:%M")
@@ -92,34 +92,18 @@ def last_hour(observed: IntensitySeries) -> tuple[float, float]:
 
 def shares(errors: GridErrors, lead_h: Array) -> Array:
     """How much of the observed hour's error an hour so much later still has, 1 to 0. Shape (n,)."""
-    return _covariance(errors, lead_h) / _covariance(errors, np.zeros(1))
+    return covariance(errors, lead_h) / covariance(errors, np.zeros(1))
 
 
 def mean_share(errors: GridErrors, lead_h: float, length_h: float) -> float:
     """The same for the mean of a stretch that begins at the lead."""
     part = sum(sd**2 * math.exp(-lead_h / tau) * -math.expm1(-length_h / tau) * tau / length_h for sd, tau in errors.terms)
-    return float((part + errors.level_sd**2) / _covariance(errors, np.zeros(1))[0])
-
-
-def ahead_sd(start_s: Array, weights: Array, errors: GridErrors) -> float:
-    """Standard deviation of ln(true / stated) of a weighted mean of hours, given the hour that was observed.
-
-    Args:
-        start_s: POSIX seconds of the hours, rising. Shape (n,).
-        weights: Share of each hour in the total. Shape (n,).
-        errors: Error model of those hours, with the moment of the observation, if there was one.
-    """
-    sd = grid_sd(start_s, weights, errors)
-    if errors.observed_s is None:
-        return sd
-    lead_h = (start_s - errors.observed_s) / SECONDS_PER_HOUR
-    known = float(np.sum(np.where(lead_h >= 0, weights, 0.0) * _covariance(errors, np.maximum(lead_h, 0.0))))
-    return math.sqrt(max(sd**2 - known**2 / float(_covariance(errors, np.zeros(1))[0]), 0.0))
+    return float((part + errors.level_sd**2) / covariance(errors, np.zeros(1))[0])
 
 
 def sd_by_lead(errors: GridErrors, lead_h: Array) -> Array:
     """What is left of the error of a single hour at each lead, as sd of ln. Shape (n,)."""
-    whole = float(_covariance(errors, np.zeros(1))[0])
+    whole = float(covariance(errors, np.zeros(1))[0])
     if whole <= 0:
         return np.zeros(lead_h.shape)
     return np.sqrt(np.maximum(whole - shares(errors, lead_h) ** 2 * whole, 0.0))
@@ -131,17 +115,11 @@ def hour_factors(series: IntensitySeries) -> Array:
     for quality, errors in series.errors.items():
         here = series.quality == QUALITIES.index(quality)
         if errors.observed_s is None:
-            sd = np.full(here.shape, math.sqrt(float(_covariance(errors, np.zeros(1))[0])))
+            sd = np.full(here.shape, math.sqrt(float(covariance(errors, np.zeros(1))[0])))
         else:
             sd = sd_by_lead(errors, np.maximum(series.edges_s[:-1] - errors.observed_s, 0.0) / SECONDS_PER_HOUR)
         found[here] = np.exp(Z90 * sd[here])
     return found
-
-
-def _covariance(errors: GridErrors, distance_h: Array) -> Array:
-    """C at each distance. Shape (n,)."""
-    parts = [sd**2 * np.exp(-distance_h / tau) for sd, tau in errors.terms]
-    return np.asarray(sum(parts, np.full(distance_h.shape, errors.level_sd**2)), dtype=np.float64)
 
 
 def _overlaid(typical: IntensitySeries, forecast: IntensitySeries, begin_s: float, horizon_s: float) -> IntensitySeries:

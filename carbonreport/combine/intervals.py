@@ -115,17 +115,34 @@ def grid_sd(start_s: Array, weights: Array, errors: GridErrors) -> float:
     """Standard deviation of ln(true / stated) of a weighted mean of hours, exact for any weights.
 
     One pass per exponential term: a_i = exp(-dt/tau) (a_(i-1) + w_(i-1)), Var += s^2 (w_i^2 + 2 w_i a_i); the
-    level counts once (method, section 2.2). Within an hour the error is one draw.
+    level counts once (method, section 2.2). Within an hour the error is one draw. Hours that were corrected by an observed one keep what
+    that one does not tell of them: with c their covariance with it, `Var - c^2 / C(0)`.
 
     Args:
         start_s: POSIX seconds of the hours, rising. Shape (n,).
         weights: Share of each hour in the total; their sum may be below 1. Shape (n,).
-        errors: Error model of those hours.
+        errors: Error model of those hours, with the moment of the observation, if there was one.
     """
     variance = (errors.level_sd * float(weights.sum())) ** 2
     for sd, hours in errors.terms:
         variance += sd**2 * _correlated(start_s, weights, hours * SECONDS_PER_HOUR)
-    return math.sqrt(variance)
+    return math.sqrt(max(variance - _told(start_s, weights, errors), 0.0))
+
+
+def covariance(errors: GridErrors, distance_h: Array) -> Array:
+    """Covariance of the errors of two hours at each distance. Shape (n,)."""
+    parts = [sd**2 * np.exp(-distance_h / tau) for sd, tau in errors.terms]
+    return np.asarray(sum(parts, np.full(distance_h.shape, errors.level_sd**2)), dtype=np.float64)
+
+
+def _told(start_s: Array, weights: Array, errors: GridErrors) -> float:
+    """The part of the variance that the observed hour tells; hours before it were not corrected."""
+    alone = float(covariance(errors, np.zeros(1))[0])
+    if errors.observed_s is None or alone <= 0:
+        return 0.0
+    lead_h = (start_s - errors.observed_s) / SECONDS_PER_HOUR
+    known = float(np.sum(np.where(lead_h >= 0, weights, 0.0) * covariance(errors, np.maximum(lead_h, 0.0))))
+    return known**2 / alone
 
 
 def _correlated(start_s: Array, weights: Array, tau_s: float) -> float:

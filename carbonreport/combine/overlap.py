@@ -174,6 +174,16 @@ def wall_seconds(runs: Iterable[RunRecord]) -> float:
     return sum(_job_seconds(job) for job in by_job.values())
 
 
+def one_a_job(charged: Sequence[ChargedRun]) -> list[ChargedRun]:
+    """The runs as a reader counts them: of the records of one job, from whatever ranks and hosts, the longest."""
+    longest: dict[str, ChargedRun] = {}
+    for c in charged:
+        key = c.run.job or f"run {id(c)}"
+        if key not in longest or c.run.duration_s > longest[key].run.duration_s:
+            longest[key] = c
+    return list(longest.values())
+
+
 def _job_seconds(runs: Sequence[RunRecord]) -> float:
     if len(runs) == 1:
         return runs[0].duration_s

@@ -3,7 +3,7 @@
 Everything here may read files or talk to a provider; what it hands on is an `IntensitySeries`, and from there on all is arithmetic.
 `zones.py` is stdlib only, because the tracer asks it at its start.
 
-A provider is one file in `sources/` with two pure functions, `requests(ask, …)` (what to ask, as `fetch.Request`s) and `parse(ask, body)` (one
+A provider is one file in `sources/` with two pure functions, `requests(ask, …)` (what to ask, as `Request`s) and `parse(ask, body)` (one
 answer as checked `Readings`), and `create(options, *, fill, fetch, cache, environ)`, which puts them behind the fetcher and the cache (`online.py`).
 """
 

@@ -10,9 +10,10 @@ from typing import Literal, TypeVar
 import msgspec
 import numpy as np
 
-from carbonreport.fetch import BadAnswer, printable
+from carbonreport.errors import BadAnswer
 from carbonreport.grid.readings import Readings
 from carbonreport.model.series import Family
+from carbonreport.request import printable
 from carbonreport.units import SECONDS_PER_HOUR
 
 T = TypeVar("T")

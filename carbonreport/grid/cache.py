@@ -31,16 +31,18 @@ LIMIT_BYTES = 256 * 2**20
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """Whose hours: provider, zone, family, and whether they are what was or what is forecast."""
+    """Whose hours: provider, zone, family (of weather the bulb), and whether they are what was or what is forecast."""
 
     provider: str
     zone: str
-    family: Family
+    family: Family | str
     kind: str = "history"
 
     def folder(self, root: Path) -> Path:
         """Where its months lie."""
-        family = "-".join((self.family.signal, self.family.factor, self.family.accounting, self.family.gas)).replace(" ", "_")
+        family = self.family
+        if isinstance(family, Family):
+            family = "-".join((family.signal, family.factor, family.accounting, family.gas)).replace(" ", "_")
         return root.joinpath(*(quote(part, safe="") for part in (self.provider, f"{family}.{self.kind}", self.zone)))
 
 
@@ -58,13 +60,30 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Known:
+    """Hourly values to keep; all arrays have shape (n,).
+
+    Attributes:
+        starts_s: Begin of each interval, POSIX seconds, rising.
+        ends_s: End of each.
+        values: Intensity of each [gCO2e/kWh], or temperature [°C].
+        quality: Index into QUALITIES of each.
+    """
+
+    starts_s: Array
+    ends_s: Array
+    values: Array
+    quality: NDArray[np.int8]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Found:
     """What the cache knows of a period.
 
     Attributes:
         starts_s: Begin of each known interval. Shape (n,).
         ends_s: End of each. Shape (n,).
-        grams_per_kwh: Intensity of each. [gCO2e/kWh] Shape (n,).
+        values: Intensity of each [gCO2e/kWh], or temperature [°C]. Shape (n,).
         quality: Index into QUALITIES. Shape (n,).
         missing: Stretches that have to be asked for, POSIX seconds.
         oldest_s: When the oldest of it was fetched, POSIX seconds; infinite where nothing is known.
@@ -72,7 +91,7 @@ class Found:
 
     starts_s: Array
     ends_s: Array
-    grams_per_kwh: Array
+    values: Array
     quality: NDArray[np.int8]
     missing: tuple[tuple[float, float], ...]
     oldest_s: float
@@ -105,17 +124,22 @@ class GridCache:
         if not also_stale:
             rows = rows[is_fresh(rows, now_s)]
         missing = holes(np.maximum(rows["start_s"], start_s), np.minimum(rows["end_s"], end_s), start_s, end_s)
-        known = rows[~np.isnan(rows["grams"])]
+        known = rows[~np.isnan(rows["value"])]
         oldest_s = float(known["retrieved_s"].min()) if known.size else float("inf")
-        return Found(known["start_s"], known["end_s"], known["grams"], known["quality"], tuple(missing), oldest_s)
+        return Found(known["start_s"], known["end_s"], known["value"], known["quality"], tuple(missing), oldest_s)
 
     def write(self, key: Key, readings: Readings, asked: tuple[float, float], now_s: float) -> None:
         """Keep what an answer said of the period that was asked for, and that it said nothing of the rest."""
-        known = np.empty(readings.starts_s.size, ROW)
-        known["start_s"], known["end_s"], known["grams"] = readings.starts_s, readings.ends_s, readings.grams_per_kwh
-        known["quality"], known["retrieved_s"] = readings.quality, now_s
-        inner = readings.within(*asked)
-        blanks = [blank(begin, min(end, now_s), now_s) for begin, end in holes(inner.starts_s, inner.ends_s, *asked) if begin < now_s]
+        self.keep(key, Known(readings.starts_s, readings.ends_s, readings.grams_per_kwh, readings.quality), asked, now_s)
+
+    def keep(self, key: Key, answer: Known, asked: tuple[float, float], now_s: float) -> None:
+        """The same of any hourly values."""
+        known = np.empty(answer.starts_s.size, ROW)
+        known["start_s"], known["end_s"], known["value"] = answer.starts_s, answer.ends_s, answer.values
+        known["quality"], known["retrieved_s"] = answer.quality, now_s
+        inside = (answer.ends_s > asked[0]) & (answer.starts_s < asked[1])
+        begins, ends = np.maximum(answer.starts_s[inside], asked[0]), np.minimum(answer.ends_s[inside], asked[1])
+        blanks = [blank(begin, min(end, now_s), now_s) for begin, end in holes(begins, ends, *asked) if begin < now_s]
         rows = np.concatenate([known, *blanks])
         folder = key.folder(self.root)
         with suppress(OSError):

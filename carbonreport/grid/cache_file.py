@@ -14,8 +14,8 @@ from carbonreport.units import SECONDS_PER_HOUR
 
 # Values change for about two days after their hour; those of an older hour are kept for good if they were measured, else for a day.
 SETTLED_S, DAY_S, RECENT_S = 48 * SECONDS_PER_HOUR, 24 * SECONDS_PER_HOUR, 1800.0
-# Begin and end, POSIX seconds; intensity, NaN where the provider was asked and knew nothing; quality; when it was fetched.
-ROW = np.dtype([("start_s", "<f8"), ("end_s", "<f8"), ("grams", "<f8"), ("quality", "<i1"), ("retrieved_s", "<f8")])
+# Begin and end, POSIX seconds; intensity or temperature, NaN where the provider was asked and knew nothing; quality; when it was fetched.
+ROW = np.dtype([("start_s", "<f8"), ("end_s", "<f8"), ("value", "<f8"), ("quality", "<i1"), ("retrieved_s", "<f8")])
 Rows = NDArray[Any]
 _MAGIC = b"CRGRID1\n"
 _HEAD = len(_MAGIC) + 4
@@ -25,7 +25,7 @@ def is_fresh(rows: Rows, now_s: float) -> NDArray[np.bool_]:
     """Whether each row may still be believed."""
     age_s = now_s - rows["retrieved_s"]
     settled = rows["retrieved_s"] - rows["end_s"] >= SETTLED_S
-    measured = (rows["quality"] == MEASURED) & ~np.isnan(rows["grams"])
+    measured = (rows["quality"] == MEASURED) & ~np.isnan(rows["value"])
     fresh: NDArray[np.bool_] = (settled & (measured | (age_s < DAY_S))) | (age_s < RECENT_S)
     return fresh
 
@@ -35,7 +35,7 @@ def blank(start_s: float, end_s: float, now_s: float) -> Rows:
     first, last = np.floor(start_s / SECONDS_PER_HOUR) + 1, np.ceil(end_s / SECONDS_PER_HOUR)
     edges = np.concatenate([[start_s], np.arange(first, last) * SECONDS_PER_HOUR, [end_s]])
     rows = np.empty(edges.size - 1, ROW)
-    rows["start_s"], rows["end_s"], rows["grams"] = edges[:-1], edges[1:], np.nan
+    rows["start_s"], rows["end_s"], rows["value"] = edges[:-1], edges[1:], np.nan
     rows["quality"], rows["retrieved_s"] = ESTIMATED, now_s
     return rows[rows["end_s"] > rows["start_s"]]
 
@@ -43,7 +43,7 @@ def blank(start_s: float, end_s: float, now_s: float) -> Rows:
 def merged(old: Rows | None, new: Rows) -> Rows:
     """Both; of the same begin the newer, a value before a blank, what was observed before a forecast; cut so that none overlap."""
     rows = new if old is None else np.concatenate([old, new])
-    rank = np.where(np.isnan(rows["grams"]), 0, np.where(rows["quality"] == FORECAST, 1, 2))
+    rank = np.where(np.isnan(rows["value"]), 0, np.where(rows["quality"] == FORECAST, 1, 2))
     order = np.lexsort((np.arange(rows.size), rank, rows["start_s"]))
     rows = rows[order]
     kept: Rows = rows[np.append(np.diff(rows["start_s"]) > 0, True)]

@@ -8,13 +8,14 @@ from datetime import UTC, datetime
 import numpy as np
 
 from carbonreport.combine.intervals import grid_sd
-from carbonreport.errors import FamilyMix, GridError, PlaceError
-from carbonreport.fetch import Fetch, Fetcher, FetchError, Request, is_offline
+from carbonreport.errors import FamilyMix, FetchError, GridError, PlaceError
+from carbonreport.fetch import Fetcher
 from carbonreport.grid.answers import Ask, Kind
 from carbonreport.grid.cache import Found, GridCache, Key, default_folder
 from carbonreport.grid.readings import FORECAST, Fill, Readings, joined
 from carbonreport.grid.zones import resolve_zone
 from carbonreport.model.series import Family, IntensitySeries
+from carbonreport.request import Fetch, Request, is_offline
 from carbonreport.units import SECONDS_PER_HOUR
 
 LATEST_S = 24 * SECONDS_PER_HOUR
@@ -143,7 +144,7 @@ class OnlineGrid:
             self._nothing(zone),
             starts_s=found.starts_s,
             ends_s=found.ends_s,
-            grams_per_kwh=found.grams_per_kwh,
+            grams_per_kwh=found.values,
             quality=found.quality,
             retrieved_on=oldest,
         )

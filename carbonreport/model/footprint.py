@@ -22,6 +22,7 @@ class DeviceEnergy:
         share: Its part of the IT energy, 0 to 1.
         count: Equal devices that are known only together.
         host: Salted id of the host that had it.
+        is_read: Whether it gave an energy at all; else its numbers are unknown, not 0.
     """
 
     id: str
@@ -34,6 +35,7 @@ class DeviceEnergy:
     share: float
     count: int
     host: str
+    is_read: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +163,7 @@ class Footprint:
         grams: Location-based emissions. [gCO2e]
         market_grams: Market-based emissions by contract, or None; never added to `grams`.
         embodied: Emissions of making the hardware, or None.
+        water: Water that the facility used, or None where its use is not known; in no sum. [L]
         pue: Energy-weighted PUE.
         kinds: Energy by kind of device.
         devices: By device.
@@ -182,6 +185,7 @@ class Footprint:
     grams: Quantity
     market_grams: Quantity | None
     embodied: Embodied | None
+    water: Quantity | None
     pue: Quantity
     kinds: tuple[tuple[DeviceKind, Quantity], ...]
     devices: tuple[DeviceEnergy, ...]
@@ -211,7 +215,7 @@ class ChargedRun:
         pue: PUE of each slice. Shape (n,).
         pue_factors: Ends of its 90 % range, as factors on the value.
         pue_source: Where the PUE comes from.
-        pue_origin: Whether it was reported or assumed.
+        pue_origin: Whether it was reported, estimated by a model, or assumed.
         grams_per_kwh: Intensity of each slice. [gCO2e/kWh] Shape (n,).
         quality: Index into QUALITIES of each slice. Shape (n,).
         notes: What was assumed for it.

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-OptionAction = Literal["shift", "pause", "move", "none"]
+OptionAction = Literal["shift", "pause", "move", "season", "cap", "cap+shift", "cap+season", "none"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -11,7 +11,8 @@ class Option:
     """One way to run a job.
 
     Attributes:
-        action: shift (another start), pause (in pieces), move (another zone), or none (now).
+        action: shift (another start), pause (in pieces), move (another zone), season (another month), cap (a power cap), two of them together, or
+            none (now).
         zone: Grid zone.
         time_zone: IANA name of the zone's clock.
         runs: (from_s, to_s) in POSIX seconds; the first begin is its start.
@@ -25,6 +26,8 @@ class Option:
         waits_h: How much later it ends than now. [h]
         is_advised: Whether it is worth it.
         because: Why, or why not, in words.
+        cap_watts: Power cap of each board, or None. [W]
+        is_in_time: Whether it ends by the deadline; a season does not.
     """
 
     action: OptionAction
@@ -41,6 +44,8 @@ class Option:
     waits_h: float
     is_advised: bool
     because: str
+    cap_watts: float | None = None
+    is_in_time: bool = True
 
     @property
     def start_s(self) -> float:
@@ -51,3 +56,8 @@ class Option:
     def end_s(self) -> float:
         """When it has ended. [POSIX s]"""
         return self.runs[-1][1]
+
+    @property
+    def pue(self) -> float:
+        """Facility energy over IT energy."""
+        return self.facility_joules / self.it_joules if self.it_joules else 1.0

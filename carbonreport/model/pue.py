@@ -15,7 +15,7 @@ class PueProfile:
         value: Annual ratio of facility energy to IT energy, 1 or more.
         low: Lower end of its 90 % range.
         high: Upper end of its 90 % range.
-        origin: "reported" where somebody gave it for this facility, "assumed" for a class.
+        origin: "reported" where somebody gave it for this facility, "estimated" by a model of it, "assumed" for a class.
         source: Where it comes from, for the statement.
         has_range: Whether low and high were given (a bare number gets the seasonal error of an annual value instead).
         months: PUE of each local month, January first, or (); `value` is then their mean.

@@ -15,7 +15,7 @@ class Quantity:
         value: Central value, in `unit`.
         low: Lower end of the 90 % interval.
         high: Upper end of the 90 % interval.
-        unit: "J", "gCO2e", "gCO2e/kWh", "1" for ratios.
+        unit: "J", "gCO2e" or "gCO2" (CO2 alone), the same per kWh, "L" (water), "1" for ratios.
         origin: How the weakest part above a 1 % share is known.
         source: Name and version of the data or meter, for the statement.
         family: What may be added to it: "location-based" never meets "market-based".

@@ -40,7 +40,7 @@ class GridErrors:
         terms: Pairs (sd, hours): a part that is forgotten exponentially with that time constant.
         level_sd: A part that is common to all hours.
         observed_s: Begin of an observed hour by which those after it were corrected, POSIX seconds, or None; their error is smaller
-            than the other two say (`combine/forecast.py`), and stated by them it errs on the wide side.
+            than the other two say, by what `combine/intervals.py` takes off.
     """
 
     terms: tuple[tuple[float, float], ...] = ()

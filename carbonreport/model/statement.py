@@ -132,6 +132,7 @@ class CardData:
         training_type: pre-training, fine-tuning, …
         geographical_location: Place in words.
         hardware_used: Boards.
+        gas: What the grams are of: "CO2e", or "CO2" alone.
     """
 
     grams: str
@@ -139,6 +140,7 @@ class CardData:
     training_type: str
     geographical_location: str
     hardware_used: str
+    gas: str = "CO2e"
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,13 +192,15 @@ class Inputs:
 
     Attributes:
         records: File name and SHA-256 of each record.
-        list_sha256: SHA-256 of the sorted hashes, one a line.
+        list_sha256: SHA-256 of the sorted hashes, those of the hours included, one a line.
         asked: Option and text, as they were given.
+        beside: File name and SHA-256 of the hours that were kept beside the records and used.
     """
 
     records: tuple[tuple[str, str], ...]
     list_sha256: str
     asked: tuple[tuple[str, str], ...]
+    beside: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,19 +33,23 @@ _MOST_HOURS = 2000  # of a run whose hours are paired one by one; a longer one i
 
 def start_hour(run: RunRecord, profile: SeasonalProfile, pue: PueProfile, time_zone: str) -> Recommendation | None:
     """The best start hour of the run's own day for a run like it; None where there is nothing to compare (no length, no energy, no day curve)."""
-    if profile.shape is None or run.duration_s <= 0:
+    starts, grams = start_grams(run, profile, pue, time_zone)
+    if not grams:
         return None
-    own_s = run.started_s
-    now = _grams(run, own_s, profile, pue, time_zone)
-    if now <= 0:
-        return None
-    starts = [own_s + shift * SECONDS_PER_HOUR for shift in range(24)]
-    grams = [_grams(run, start, profile, pue, time_zone) for start in starts]
     shift = int(np.argmin(grams))
-    own, best = _local(own_s, time_zone).hour, _local(starts[shift], time_zone).hour
-    log_ratio = math.log(grams[shift] / now)
+    own, best = _local(run.started_s, time_zone).hour, _local(starts[shift], time_zone).hour
+    log_ratio = math.log(grams[shift] / grams[0])
     sd = _shift_sd(run, profile, min(shift, 24 - shift))
     return _verdict(profile, own, best, log_ratio, sd, hours(run.duration_s))
+
+
+def start_grams(run: RunRecord, profile: SeasonalProfile, pue: PueProfile, time_zone: str) -> tuple[list[float], list[float]]:
+    """The run's own start and the 23 hours after it, POSIX seconds, and what each costs, gCO2e; both empty where there is nothing to compare."""
+    if profile.shape is None or run.duration_s <= 0:
+        return [], []
+    starts = [run.started_s + shift * SECONDS_PER_HOUR for shift in range(24)]
+    grams = [_grams(run, start, profile, pue, time_zone) for start in starts]
+    return (starts, grams) if grams[0] > 0 else ([], [])
 
 
 def month(run: RunRecord, profile: SeasonalProfile, pue: PueProfile, time_zone: str) -> Recommendation | None:

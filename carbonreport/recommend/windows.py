@@ -8,6 +8,7 @@ import numpy as np
 from carbonreport.model.series import Array
 from carbonreport.recommend.rates import Job, Rates, cost_of_starts
 
+_ALIKE = 1e-9  # costs that differ by rounding alone
 Periods = Sequence[tuple[float, float]]
 """(from_s, to_s) in POSIX seconds."""
 
@@ -29,7 +30,10 @@ class Starts:
     @property
     def best(self) -> int | None:
         """The cheapest start, the earliest of several; None where the job cannot run at all."""
-        return None if np.isnan(self.grams).all() else int(np.nanargmin(self.grams))
+        if np.isnan(self.grams).all():
+            return None
+        least = float(np.nanmin(self.grams))
+        return int(np.flatnonzero(self.grams <= least + _ALIKE * abs(least))[0])
 
 
 def starts(

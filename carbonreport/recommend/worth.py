@@ -46,20 +46,26 @@ class Saving:
     chance: float
 
 
-def saving_of(now_grams: float, other_grams: float, sd: float, *, is_typical: bool) -> Saving:
+def saving_of(
+    now_grams: float, other_grams: float, sd: float, *, is_typical: bool, energy_log: float = 0.0, energy_sd: float = 0.0
+) -> Saving:
     """The saving of one option against now.
 
     Args:
         now_grams: Emissions of starting now. [gCO2e]
         other_grams: Emissions of the option, its pauses and waiting included. [gCO2e]
-        sd: Standard deviation of ln(other / now).
+        sd: Standard deviation of the logarithm of the grid's part of other / now.
         is_typical: Whether it rests on typical hours alone, whose shape drifts from year to year.
+        energy_log: Part of ln(other / now) that is energy (a cap, a PUE): it is not shrunk.
+        energy_sd: Standard deviation of that part.
     """
     log_ratio = math.log(other_grams / now_grams) if other_grams > 0 and now_grams > 0 else 0.0
     if log_ratio == 0:
         return Saving(0.0, 0.0, 0.0, 0.5)
-    s = math.hypot(_SD_FACTOR * sd, _DRIFT * log_ratio, _LEAST_SD) if is_typical else math.hypot(sd, _LEAST_SD if sd > 0 else 0.0)
-    expected = SHRINK * log_ratio if is_typical else log_ratio
+    grid_log = log_ratio - energy_log
+    s = math.hypot(_SD_FACTOR * sd, _DRIFT * grid_log, _LEAST_SD) if is_typical else math.hypot(sd, _LEAST_SD if sd > 0 else 0.0)
+    s = math.hypot(s, energy_sd)
+    expected = energy_log + (SHRINK * grid_log if is_typical else grid_log)
     chance = NormalDist().cdf(-log_ratio / s) if s > 0 else float(log_ratio < 0)
     value, low, high = (1 - math.exp(x) for x in (expected, expected + Z90 * s, expected - Z90 * s))
     return Saving(value, low, high, chance)
@@ -128,3 +134,8 @@ def _weights(series: IntensitySeries, runs: Runs) -> Array:
 def length_h(runs: Runs) -> float:
     """Time that a schedule runs. [h]"""
     return hours(sum(to_s - from_s for from_s, to_s in runs))
+
+
+def change(ratio: float) -> str:
+    """A ratio to now as a change in words: −13.7 %."""
+    return f"{100 * (ratio - 1):+.1f} %".replace("-", "−")

@@ -13,7 +13,8 @@ from carbonreport.model.statement import Facts
 WITHHELD = "withheld for review"
 GIVEN = "given by the author"
 _PUBLISHED = "published by the operator"
-_PUBLIC_GRIDS = ("Electricity Maps (", "Ember (")
+_MODELLED = "a model of the facility by the weather"
+_PUBLIC_GRIDS = ("Electricity Maps (", "Electricity Maps API", "Ember (")
 # Classes of facilities whose defaults name no operator: class -> source.
 _CLASSES = {
     "desktop": "no facility around a desktop or laptop",
@@ -124,8 +125,10 @@ def _words(sites: Sequence[str]) -> set[str]:
 
 
 def grid_source(source: str) -> str:
-    """Where intensities come from, without the name of a file."""
-    return source if source.startswith(_PUBLIC_GRIDS) else "a file of intensities"
+    """Where intensities come from, without the name of a file, or of a provider that knows one country alone."""
+    if source.startswith(_PUBLIC_GRIDS):
+        return source
+    return "a file of intensities" if source.startswith("file ") else "an online provider of intensities"
 
 
 def pue_source(source: str, origin: Origin) -> str:
@@ -133,6 +136,8 @@ def pue_source(source: str, origin: Origin) -> str:
     if origin == "assumed":
         name = source.removeprefix("class ").partition(":")[0]
         return _CLASSES.get(name, _PUBLISHED)
+    if origin == "estimated":
+        return _MODELLED
     return GIVEN if source == GIVEN or source.startswith("site file") else _PUBLISHED
 
 

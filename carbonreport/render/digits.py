@@ -20,8 +20,18 @@ _ENERGY_UNITS = (
     ("mJ", 1e-3),
 )
 _MASS_UNITS = (("tCO₂e", 1e6), ("kgCO₂e", 1e3), ("gCO₂e", 1.0), ("mgCO₂e", 1e-3))
-_SCALES = {"J": _ENERGY_UNITS, "gCO2e": _MASS_UNITS, "gCO2e/kWh": (("gCO₂e/kWh", 1.0),), "1": (("", 1.0),)}
-_UNITS_OF_ZERO = ("kWh", "gCO₂e", "gCO₂e/kWh", "")
+_CO2_UNITS = (("tCO₂", 1e6), ("kgCO₂", 1e3), ("gCO₂", 1.0), ("mgCO₂", 1e-3))
+_WATER_UNITS = (("m³", 1e3), ("L", 1.0), ("mL", 1e-3))
+_SCALES = {
+    "J": _ENERGY_UNITS,
+    "gCO2e": _MASS_UNITS,
+    "gCO2": _CO2_UNITS,
+    "gCO2e/kWh": (("gCO₂e/kWh", 1.0),),
+    "gCO2/kWh": (("gCO₂/kWh", 1.0),),
+    "L": _WATER_UNITS,
+    "1": (("", 1.0),),
+}
+_UNITS_OF_ZERO = ("kWh", "gCO₂e", "gCO₂", "gCO₂e/kWh", "gCO₂/kWh", "L", "")
 
 _WIDE = 2.0  # high / low above which one digit and the range in front are all that is honest
 _VERY_WIDE = 10.0  # above which the digit is no more than "about"
@@ -131,6 +141,11 @@ def scaled(value: float, unit: str) -> str:
     """A value without an interval in the unit that suits its size: 0.73 J, 1.2 kWh."""
     name, size = _unit_of(unit, value)
     return _with_unit(_significant(value / size, _MOST_DIGITS), name)
+
+
+def mass_name(unit: str) -> str:
+    """A gram of what is counted, as it is printed: gCO₂e, or gCO₂ for CO2 alone."""
+    return unit.replace("CO2", "CO₂")
 
 
 def duration(seconds: float) -> str:

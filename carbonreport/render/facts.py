@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from carbonreport.combine.overlap import one_a_job
 from carbonreport.model.footprint import ChargedRun, Footprint
 from carbonreport.model.statement import Details
 from carbonreport.render.digits import Shown, counted, duration, percent, plain, shown
@@ -87,7 +88,8 @@ def _it_energy(footprint: Footprint) -> str:
 
 
 def _in_all(footprint: Footprint, runs: Sequence[ChargedRun]) -> str:
-    return f"In all: {count_in_words(len(runs))} run{'s' if len(runs) != 1 else ''}, {time_in_words(footprint)}."
+    count = len(one_a_job(runs))
+    return f"In all: {count_in_words(count)} run{'s' if count != 1 else ''}, {time_in_words(footprint)}."
 
 
 def project(footprint: Footprint, groups: Sequence[Group], setting: Setting) -> str:

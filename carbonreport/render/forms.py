@@ -9,7 +9,7 @@ from carbonreport.model.footprint import ChargedRun, Footprint
 from carbonreport.model.origin import Origin
 from carbonreport.model.quantity import Quantity
 from carbonreport.model.statement import CardData
-from carbonreport.render.digits import Shown, counted, plain, share_in_words, shown
+from carbonreport.render.digits import Shown, counted, mass_name, plain, share_in_words, shown
 from carbonreport.render.form_words import NOBREAK, NOT_GIVEN, FunctionalUnit, functional_unit, said, time_in_words, unsaid
 from carbonreport.render.paragraph import method_of, nothing_read, pue_basis
 from carbonreport.render.setting import (
@@ -46,6 +46,7 @@ def card(footprint: Footprint, setting: Setting) -> CardData:
         training_type=setting.facts.training_type or "",
         geographical_location=_location(footprint, setting),
         hardware_used=_boards(footprint) or ("CPU" if footprint.devices else ""),
+        gas=footprint.grams.unit.removeprefix("g"),
     )
 
 
@@ -190,7 +191,8 @@ def sci_rows(footprint: Footprint, runs: Sequence[ChargedRun], groups: Sequence[
     unit = functional_unit(groups, setting)
     count, name = (float(len(runs)), "run") if unit is None else (unit.items, unit.name)
     made = footprint.embodied.grams if footprint.embodied else None
-    score = _score(footprint.grams, made, count)
+    is_alike = made is None or made.unit == footprint.grams.unit
+    score = _score(footprint.grams, made if is_alike else None, count)
     grids = listed(list(dict.fromkeys(quality_in_words(q, "") for grid in footprint.grids for q, _ in grid.qualities)))
     intensity = footprint.grams.value / kwh(footprint.facility_joules.value)
     return (
@@ -202,11 +204,13 @@ def sci_rows(footprint: Footprint, runs: Sequence[ChargedRun], groups: Sequence[
         ),
         (
             "I, intensity",
-            f"{plain(intensity)}{NOBREAK}gCO₂e/kWh, location-based, average, weighted by energy; by {grids}. No market-based measure is in it",
+            f"{plain(intensity)}{NOBREAK}{mass_name(footprint.grams.unit)}/kWh, location-based, average, weighted by energy; by {grids}. No market-based measure is in it",
         ),
         (
             "M, embodied",
-            shown(made).sentence if made else "left out: no figure for the hardware given; the score is that of operation alone",
+            shown(made).sentence + ("" if is_alike else ", not added: the operation is counted in CO₂ alone")
+            if made
+            else "left out: no figure for the hardware given; the score is that of operation alone",
         ),
         ("Software boundary", f"{count_in_words(len(runs))} recorded run{'s' if len(runs) != 1 else ''} on {hardware(footprint, runs)}"),
         ("Not in the boundary", f"{listed(not_covered(footprint, runs))} ({reason_left_out(footprint)})"),

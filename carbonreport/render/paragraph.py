@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from itertools import groupby
 from zoneinfo import ZoneInfo
 
+from carbonreport.combine.overlap import one_a_job
 from carbonreport.model.footprint import ChargedRun, Footprint, GridUse, SpanEnergy
 from carbonreport.model.quantity import Quantity
 from carbonreport.model.run import DeviceKind, RunKind
@@ -59,7 +60,14 @@ def paragraph(footprint: Footprint, runs: Sequence[ChargedRun], groups: Sequence
     if footprint.run_seconds == 0:
         return (*sentences, Sentence("It has no length, so that there is nothing to charge."), _made_by(setting))
     sentences += [_what_it_drew(footprint, runs), _facility(footprint, runs), _emissions(footprint, setting, runs)]
-    sentences += [*_market(footprint), *_embodied(footprint), *_per_item(groups), *_preparation(groups), *_project(footprint, setting)]
+    sentences += [
+        *_market(footprint),
+        *_embodied(footprint),
+        *_water(footprint),
+        *_per_item(groups),
+        *_preparation(groups),
+        *_project(footprint, setting),
+    ]
     return (*sentences, _how_sure(footprint, setting))
 
 
@@ -74,7 +82,7 @@ def nothing_read(footprint: Footprint) -> str:
 
 def what_ran(footprint: Footprint, runs: Sequence[ChargedRun], groups: Sequence[Group], setting: Setting) -> Sentence:
     """What ran, on what, for how long, when and where."""
-    in_all = " in all" if len(runs) > 1 else ""
+    in_all = " in all" if len(one_a_job(runs)) > 1 else ""
     if is_timeless(footprint):
         begun = _when(runs, setting)
         return Sentence(
@@ -91,6 +99,7 @@ def what_ran(footprint: Footprint, runs: Sequence[ChargedRun], groups: Sequence[
 
 
 def _subject(runs: Sequence[ChargedRun], groups: Sequence[Group]) -> str:
+    runs = one_a_job(runs)
     if len(runs) == 1:
         run = runs[0].run
         noun = {"other": "run", "search": "search", "preliminary": "preliminary run", "failed": "failed run"}.get(run.kind, run.kind)
@@ -109,10 +118,11 @@ def _adjective(kind: RunKind) -> str:
 
 def _counted_group(group: Group) -> str:
     kind = "" if group.kind == "other" else f"{group.kind} "
-    many = f"{count_in_words(len(group.runs))} {kind}runs"
+    count = len(one_a_job(group.runs))
+    many = f"{count_in_words(count)} {kind}runs"
     if group.names > 1:
         return f"{many} of {count_in_words(group.names)} names"
-    return f"{many if len(group.runs) > 1 else kind.rstrip()} “{shortened(group.name, 40)}”".lstrip()
+    return f"{many if count > 1 else kind.rstrip()} “{shortened(group.name, 40)}”".lstrip()
 
 
 def _hardware(footprint: Footprint) -> str:
@@ -221,7 +231,7 @@ def method_of(footprint: Footprint, kind: DeviceKind) -> str:
 
 
 def _facility(footprint: Footprint, runs: Sequence[ChargedRun]) -> Sentence:
-    article = "an assumed PUE" if footprint.pue.origin == "assumed" else "a PUE"
+    article = {"assumed": "an assumed PUE", "estimated": "a modelled PUE"}.get(footprint.pue.origin, "a PUE")
     basis = unbracketed(pue_basis(footprint, runs))
     joules = shown(footprint.facility_joules).sentence
     verb = "that makes {} at the facility’s meter" if is_mostly_estimate(footprint) else "the facility used {}"
@@ -321,6 +331,12 @@ def _embodied(footprint: Footprint) -> list[Sentence]:
         return []
     text = shown(footprint.embodied.grams).sentence
     return [Sentence(f"Making the hardware accounts for a further {text}, not included above.")]
+
+
+def _water(footprint: Footprint) -> list[Sentence]:
+    if footprint.water is None:
+        return []
+    return [Sentence(f"Water used on site was {shown(footprint.water).sentence}.")]
 
 
 # Items, preparation, certainty

@@ -34,11 +34,13 @@ class Picture:
         svg: An `<svg>` element with its own title and description.
         title: What it shows, without a full stop.
         caption: How to read it, in sentences.
+        section: Where it stands: "rerun" beside the advice, or "pictures" at the end.
     """
 
     svg: Raw
     title: str
     caption: str
+    section: str = "pictures"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,9 +103,10 @@ class HourNumbers:
         start_s: POSIX second at which each begins.
         it_joules: IT energy. [J]
         overhead_joules: What the facility used on top. [J]
-        grams_per_kwh: Mean intensity, weighted by energy. [gCO2e/kWh]
-        grams: Location-based emissions. [gCO2e]
+        grams_per_kwh: Mean intensity, weighted by energy. [g/kWh]
+        grams: Location-based emissions. [g]
         pue: Of all of them.
+        mass_unit: Of what: "gCO2e", or "gCO2" for CO2 alone.
     """
 
     width_s: float
@@ -113,6 +116,7 @@ class HourNumbers:
     grams_per_kwh: Array
     grams: Array
     pue: float
+    mass_unit: str = "gCO2e"
 
     @property
     def breaks(self) -> tuple[int, ...]:
@@ -127,7 +131,7 @@ def pictures_of(footprint: Footprint, runs: Sequence[ChargedRun]) -> Numbers:
     """What can be drawn: no power that was only typed in, no hours of a run inside one hour, nothing that was not read."""
     if is_unread(footprint) or footprint.run_seconds == 0 or footprint.it_joules.value == 0:
         return (None, None)
-    hours = hour_numbers(footprint.hours)
+    hours = hour_numbers(footprint.hours, footprint.grams.unit)
     return (None if is_estimate(footprint) else power_numbers(runs), hours if hours.start_s.size > 1 else None)
 
 
@@ -220,7 +224,7 @@ def _shares(quarters_s: Array, seconds: Array, edges_s: Array) -> Array:
     return shares
 
 
-def hour_numbers(hours: Hours) -> HourNumbers:
+def hour_numbers(hours: Hours, mass_unit: str = "gCO2e") -> HourNumbers:
     """Hours, put together to as many bars as a page can bear."""
     width_s = next((w for w in _BARS_S if np.unique(hours.start_s // w).size <= _MOST_BARS), _BARS_S[-1])
     starts, index = np.unique(hours.start_s // width_s, return_inverse=True)
@@ -235,6 +239,7 @@ def hour_numbers(hours: Hours) -> HourNumbers:
         grams_per_kwh=grams / kwh(facility),
         grams=grams,
         pue=float(facility.sum() / it.sum()) if it.sum() else 1.0,
+        mass_unit=mass_unit,
     )
 
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from carbonreport.render.digits import plain, scaled
+from carbonreport.render.digits import mass_name, plain, scaled
 from carbonreport.render.pictures import HourNumbers, PowerNumbers
 from carbonreport.render.words import listed
 from carbonreport.units import SECONDS_PER_HOUR
@@ -72,7 +72,7 @@ def hours_in_words(numbers: HourNumbers) -> str:
     return (
         f"Between {begin:%Y-%m-%d %H:%M} and {end:%Y-%m-%d %H:%M} UTC: IT energy {scaled(float(numbers.it_joules.sum()), 'J')}, "
         f"facility overhead {scaled(float(numbers.overhead_joules.sum()), 'J')}, "
-        f"intensity {plain(low)} to {plain(high)} gCO₂e/kWh, emissions {scaled(float(numbers.grams.sum()), 'gCO2e')}."
+        f"intensity {plain(low)} to {plain(high)} {mass_name(numbers.mass_unit)}/kWh, emissions {scaled(float(numbers.grams.sum()), numbers.mass_unit)}."
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from carbonreport.model.series import Array
+from carbonreport.render.digits import mass_name
 from carbonreport.render.pictures import HourNumbers, Numbers, Picture, PowerNumbers
 from carbonreport.render.pictures_svg import INK, cleaned
 from carbonreport.render.pictures_words import (
@@ -49,7 +50,6 @@ _SETTINGS = {
 }
 _POWER_UNITS = (("MW", 1e6), ("kW", 1e3), ("W", 1.0))
 _ENERGY_UNITS = (("MWh", 1e3 * JOULES_PER_KWH), ("kWh", JOULES_PER_KWH), ("Wh", 1e-3 * JOULES_PER_KWH))
-_MASS_UNITS = (("tCO₂e", 1e6), ("kgCO₂e", 1e3), ("gCO₂e", 1.0), ("mgCO₂e", 1e-3))
 
 
 def draw(numbers: Numbers) -> list[Picture] | None:
@@ -73,14 +73,14 @@ def is_available() -> bool:
 def power_picture(numbers: PowerNumbers) -> Picture:
     """Power over time by device, and below it when the top-level spans ran."""
     title = power_title(numbers)
-    with _figure(2.2 + 0.24 * len(numbers.marks)) as figure:
+    with figure(2.2 + 0.24 * len(numbers.marks)) as drawn:
         ratios = [1.0] if not numbers.marks else [2.2 / 0.24, len(numbers.marks)]
-        rows = np.atleast_1d(figure.subplots(len(ratios), 1, sharex=True, height_ratios=ratios)).tolist()
+        rows = np.atleast_1d(drawn.subplots(len(ratios), 1, sharex=True, height_ratios=ratios)).tolist()
         _draw_power(rows[0], numbers)
         if numbers.marks:
             _draw_marks(rows[1], numbers)
-        _time_axis(rows[-1], numbers.edges_s)
-        svg = cleaned(_saved(figure), "power", title, power_in_words(numbers))
+        time_axis(rows[-1], numbers.edges_s)
+        svg = cleaned(saved(drawn), "power", title, power_in_words(numbers))
     return Picture(svg, title, power_caption(numbers))
 
 
@@ -119,19 +119,19 @@ def hours_picture(numbers: HourNumbers) -> Picture:
     """Three panels that share their time: energy with the facility's part, intensity, emissions."""
     title = hours_title(numbers)
     x = _positions(numbers)
-    with _figure(3.5) as figure:
-        energy, intensity, emissions = figure.subplots(3, 1, sharex=True, height_ratios=[1.5, 1, 1])
+    with figure(3.5) as drawn:
+        energy, intensity, emissions = drawn.subplots(3, 1, sharex=True, height_ratios=[1.5, 1, 1])
         _draw_energy(energy, numbers, x)
         _draw_intensity(intensity, numbers, x)
-        unit, size = unit_for(_most(numbers.grams), _MASS_UNITS)
+        unit, size = unit_for(_most(numbers.grams), mass_units(numbers.mass_unit))
         emissions.bar(x, numbers.grams / size, width=1.0, align="edge", facecolor="none", edgecolor=INK, linewidth=_edge(x), hatch=r"\\\\")
         emissions.set_ylabel(f"Emissions,\n{unit}")
         _bar_axis(emissions, numbers, x)
         for axes in (energy, intensity, emissions):
             for i in numbers.breaks:
                 axes.axvline((x[i - 1] + 1 + x[i]) / 2, color=INK, linestyle=(0, (1, 2)), linewidth=0.8)
-        figure.align_ylabels()
-        svg = cleaned(_saved(figure), "hours", title, hours_in_words(numbers))
+        drawn.align_ylabels()
+        svg = cleaned(saved(drawn), "hours", title, hours_in_words(numbers))
     return Picture(svg, title, hours_caption(numbers))
 
 
@@ -152,7 +152,13 @@ def _draw_intensity(axes: Any, numbers: HourNumbers, x: Array) -> None:
     for block in np.split(np.arange(x.size), numbers.breaks):
         axes.plot(*_steps(np.append(x[block], x[block[-1]] + 1), numbers.grams_per_kwh[block]), color=INK, linewidth=1.3)
     axes.set_ylim(0, _most(numbers.grams_per_kwh) * 1.12 or 1)
-    axes.set_ylabel("Intensity,\ngCO₂e/kWh")
+    axes.set_ylabel(f"Intensity,\n{mass_name(numbers.mass_unit)}/kWh")
+
+
+def mass_units(unit: str) -> tuple[tuple[str, float], ...]:
+    """Tonnes to milligrams of what is counted."""
+    gram = mass_name(unit)
+    return (("t" + gram[1:], 1e6), ("k" + gram, 1e3), (gram, 1.0), ("m" + gram, 1e-3))
 
 
 def _edge(x: Array) -> float:
@@ -171,7 +177,7 @@ def _positions(numbers: HourNumbers) -> Array:
 # Axes of time
 
 
-def _time_axis(axes: Any, edges_s: Array) -> None:
+def time_axis(axes: Any, edges_s: Array) -> None:
     """Round UTC times of a period."""
     begin_s, end_s = float(edges_s[0]), float(edges_s[-1])
     step_s = next((s for s in _TICKS_S if end_s - begin_s <= _MOST_TICKS * s), (end_s - begin_s) / _MOST_TICKS)
@@ -209,15 +215,16 @@ def _legend_text(label: str) -> str:
 
 
 @contextmanager
-def _figure(height_in: float) -> Iterator[Any]:
+def figure(height_in: float) -> Iterator[Any]:
     """A figure with our settings alone, whatever the user's are; glyphs that a font lacks are the reader's font's business."""
-    style, figure = import_module("matplotlib.style"), import_module("matplotlib.figure")
+    style, drawing = import_module("matplotlib.style"), import_module("matplotlib.figure")
     with style.context(["default", _SETTINGS]), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
-        yield figure.Figure(figsize=(_WIDTH_IN, height_in + 0.75), layout="constrained")
+        yield drawing.Figure(figsize=(_WIDTH_IN, height_in + 0.75), layout="constrained")
 
 
-def _saved(figure: Any) -> str:
+def saved(figure: Any) -> str:
+    """A figure as the text of an SVG file."""
     buffer = StringIO()
     figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
     return buffer.getvalue()

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 
+from carbonreport.combine.overlap import one_a_job
 from carbonreport.model.footprint import ChargedRun, Footprint, GridUse, SpanEnergy
 from carbonreport.model.quantity import Quantity
 from carbonreport.model.run import DeviceKind
@@ -54,6 +55,7 @@ def rows(footprint: Footprint, runs: Sequence[ChargedRun], groups: Sequence[Grou
         _emissions(footprint),
         _market(footprint),
         _embodied(footprint),
+        *_water(footprint),
         *_items(groups),
     )
 
@@ -171,6 +173,13 @@ def _embodied(footprint: Footprint) -> Row:
     return _quantity("Embodied emissions", footprint.embodied.grams, "; ".join(footprint.embodied.basis))
 
 
+def _water(footprint: Footprint) -> list[Row]:
+    """A row of its own where the site's use is known; in no sum."""
+    if footprint.water is None or is_unread(footprint):
+        return []
+    return [_quantity("Water on site", footprint.water, footprint.water.source)]
+
+
 def _items(groups: Sequence[Group]) -> list[Row]:
     """The spans that counted items, those of the most energy, in their order."""
     spans = [(group, span) for group in groups for span in group.footprint.spans if span.has_item_energy]
@@ -193,7 +202,7 @@ def _run_row(group: Group, whole: Footprint) -> RunRow:
     return RunRow(
         shortened(group.name) if group.names == 1 else f"{group.names} names",
         group.kind,
-        str(len(group.runs)),
+        str(len(one_a_job(group.runs))),
         _UNKNOWN if is_timeless(f) else duration(f.run_seconds),
         _UNKNOWN if unread else shown(f.it_joules, beside=whole.it_joules).compact,
         "" if unread else _each(group),

@@ -12,12 +12,14 @@ from carbonreport.combine.nested import counted_runs
 from carbonreport.errors import CarbonreportError, GridError
 from carbonreport.grid.zones import WORLD_ZONE, resolve_zone
 from carbonreport.model.footprint import ChargedRun, Footprint
+from carbonreport.model.pue_model import is_modelled
 from carbonreport.model.run import RunRecord
 from carbonreport.render.words import listed
 from carbonreport.site import Site
 from carbonreport.store import load
-from carbonreport.workflows.grid import EMBEDDED, Loaded, SeriesOf, series_source
+from carbonreport.workflows.grid import EMBEDDED, Loaded, SeriesOf, kept_hours, series_source
 from carbonreport.workflows.place import PlaceOptions, RenderPlace, rendering_place, site_of
+from carbonreport.workflows.pue import hourly_pue
 
 _MOST_NAMED = 3
 
@@ -31,12 +33,14 @@ class Charged:
         places: Place of each run.
         site: Content of the site file.
         footprint: Of all runs together.
+        beside: File name and SHA-256 of what lay beside the records and was used.
     """
 
     runs: tuple[ChargedRun, ...]
     places: tuple[RenderPlace, ...]
     site: Site
     footprint: Footprint
+    beside: tuple[tuple[str, str], ...] = ()
 
     @property
     def counted(self) -> list[ChargedRun]:
@@ -50,7 +54,7 @@ class Charged:
 
     def footprint_of(self, runs: Sequence[ChargedRun]) -> Footprint:
         """Footprint of some of the runs, with the same site."""
-        return total(runs, embodied=self.site.embodied, contract=self.site.contract)
+        return total(runs, embodied=self.site.embodied, contract=self.site.contract, water=self.site.water)
 
 
 def load_records(paths: Sequence[str | Path]) -> list[RunRecord]:
@@ -75,9 +79,17 @@ def charge_records(runs: Sequence[RunRecord], options: PlaceOptions, environ: Ma
     series_of = series_source(options, runs, environ)
     places = tuple(rendering_place(run, options, site, environ) for run in runs)
     is_file = options.grid not in (None, EMBEDDED)
-    charged = tuple(_charged(run, place, series_of, is_file=is_file) for run, place in zip(runs, places, strict=True))
+    charged, beside = [], {}
+    for run, place in zip(runs, places, strict=True):
+        kept = runs.kept(run) if isinstance(runs, Loaded) and (options.grid is None or is_modelled(place.pue)) else None
+        pue, notes = hourly_pue(run, place, site, kept)
+        charged.append(_charged(run, replace(place, pue=pue, notes=(*place.notes, *notes)), series_of, is_file=is_file))
+        is_used = kept is not None and kept.pue is not None and kept.pue.model == place.pue.source
+        if kept is not None and (is_used or kept_hours(run, runs, options, place) is kept):
+            beside[kept.sha256] = kept.name
     _refuse_two_families(charged, places)
-    return Charged(charged, places, site, total(charged, embodied=site.embodied, contract=site.contract))
+    footprint = total(charged, embodied=site.embodied, contract=site.contract, water=site.water)
+    return Charged(tuple(charged), places, site, footprint, tuple((name, sha256) for sha256, name in beside.items()))
 
 
 def _refuse_two_families(charged: Sequence[ChargedRun], places: Sequence[RenderPlace]) -> None:

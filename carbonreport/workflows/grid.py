@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from carbonreport.combine.forecast import ahead
-from carbonreport.errors import FamilyMix, GridError, PlaceError
-from carbonreport.fetch import Fetcher, KeyRefused, is_offline
+from carbonreport.errors import FamilyMix, GridError, KeyRefused, PlaceError
+from carbonreport.fetch import Fetcher
 from carbonreport.grid import GridSource
-from carbonreport.grid.beside import path_beside, read_beside
+from carbonreport.grid.beside import Kept, path_beside, read_beside
 from carbonreport.grid.cache import GridCache, default_folder
 from carbonreport.grid.online import OnlineGrid
 from carbonreport.grid.readings import Fill
@@ -21,6 +21,7 @@ from carbonreport.grid.zones import WORLD_ZONE
 from carbonreport.model.run import RunRecord
 from carbonreport.model.series import IntensitySeries
 from carbonreport.plugins import load, module, names
+from carbonreport.request import is_offline
 from carbonreport.units import SECONDS_PER_HOUR
 from carbonreport.workflows.place import PlaceOptions, RenderPlace
 
@@ -134,16 +135,25 @@ def next_hours(
 
 
 class Loaded(list[RunRecord]):
-    """Records, with the files that they came from: beside a file the run's own hours may lie.
-
-    Attributes:
-        files: Record file by run id.
-    """
+    """Records, with the files that they came from: beside a file the run's own hours may lie."""
 
     def __init__(self, runs: Iterable[tuple[Path, RunRecord]]) -> None:
         pairs = list(runs)
         super().__init__(run for _, run in pairs)
-        self.files = {run.id: path for path, run in pairs}
+        self._files = {(run.id, run.source): path for path, run in pairs}
+        self._kept: dict[tuple[str, str], Kept | None] = {}
+
+    def kept(self, run: RunRecord) -> Kept | None:
+        """What lies beside the record of a run, read once.
+
+        Raises:
+            GridError: It is of another run, or damaged.
+        """
+        key = (run.id, run.source)
+        if key not in self._kept:
+            path = path_beside(self._files[key]) if key in self._files else None
+            self._kept[key] = read_beside(path, run.id) if path is not None and path.is_file() else None
+        return self._kept[key]
 
 
 def series_source(options: PlaceOptions, runs: Sequence[RunRecord], environ: Mapping[str, str]) -> SeriesOf:
@@ -158,13 +168,9 @@ def series_source(options: PlaceOptions, runs: Sequence[RunRecord], environ: Map
         return embedded.series(place.zone, run.started_s, run.ended_s, guessed=place.is_guessed)
 
     def own_or_typical(run: RunRecord, place: RenderPlace) -> IntensitySeries:
-        kept = _kept(run, files.get(run.id))
-        is_elsewhere = (
-            kept is not None and options.zone is not None and place.zone != kept.zone
-        )  # somebody asks what it would have been there
-        return typical(run, place) if kept is None or is_elsewhere else kept
+        kept = kept_hours(run, runs, options, place)
+        return typical(run, place) if kept is None else kept.series
 
-    files = runs.files if isinstance(runs, Loaded) else {}
     if options.grid is None:
         return own_or_typical
     if options.grid == EMBEDDED:
@@ -180,10 +186,11 @@ def series_source(options: PlaceOptions, runs: Sequence[RunRecord], environ: Map
     return from_source
 
 
-def _kept(run: RunRecord, record: Path | None) -> IntensitySeries | None:
-    """The hours beside a record, or None."""
-    path = None if record is None else path_beside(record)
-    return read_beside(path, run.id) if path is not None and path.is_file() else None
+def kept_hours(run: RunRecord, runs: Sequence[RunRecord], options: PlaceOptions, place: RenderPlace) -> Kept | None:
+    """What lies beside a run's record, where its intensities are wanted: not if `--grid` names others, or `--zone` another place."""
+    kept = runs.kept(run) if options.grid is None and isinstance(runs, Loaded) else None
+    is_elsewhere = kept is not None and options.zone is not None and place.zone != kept.series.zone
+    return None if is_elsewhere else kept
 
 
 def provider_for(zone: str, environ: Mapping[str, str]) -> str:

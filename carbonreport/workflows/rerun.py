@@ -5,12 +5,16 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
+import numpy as np
+
 from carbonreport.errors import UnknownZone
 from carbonreport.grid.sources.embedded import EmbeddedGrid
 from carbonreport.grid.zones import WORLD_ZONE, time_zone_of
 from carbonreport.model.footprint import ChargedRun
 from carbonreport.model.recommendation import Recommendation
-from carbonreport.recommend.when import month, start_hour
+from carbonreport.recommend.when import month, start_grams, start_hour
+from carbonreport.render.pictures import Picture
+from carbonreport.render.pictures_when import StartNumbers
 from carbonreport.workflows.place import RenderPlace, is_time_zone
 
 
@@ -24,6 +28,26 @@ def rerun_advice(run: ChargedRun, place: RenderPlace) -> list[Recommendation]:
         return []
     asked = (start_hour(run.run, profile, place.pue, place.time_zone), month(run.run, profile, place.pue, place.time_zone))
     return [_by_the_zones_clock(advice, run, place) for advice in asked if advice is not None]
+
+
+def rerun_pictures(runs: Sequence[ChargedRun], places: tuple[RenderPlace, ...]) -> list[Picture]:
+    """What each start of the largest run's own day would cost; nothing where no advice on it is given. Needs matplotlib."""
+    found = largest(runs, places)
+    if found is None or found[1].zone == WORLD_ZONE or found[1].is_guessed:
+        return []
+    run, place = found
+    try:
+        profile = EmbeddedGrid().profile(place.zone)
+    except UnknownZone:
+        return []
+    starts, grams = start_grams(run.run, profile, place.pue, place.time_zone)
+    if not starts:
+        return []
+    from carbonreport.render.plots_when import starts_picture
+
+    return [
+        starts_picture(StartNumbers(np.array(starts), np.array(grams), f"a typical day of the month, {profile.source}", mass_unit=None))
+    ]
 
 
 def clock_of(place: RenderPlace) -> ZoneInfo:

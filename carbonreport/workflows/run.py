@@ -69,12 +69,12 @@ def run_command(
         environ=environ,
     )
     run = Run(plan)
-    signals = {getattr(signal, n) for n in (*_FORWARDED, "SIGCHLD") if hasattr(signal, n)}
+    signals = watched_signals()
     old_mask = signal.pthread_sigmask(signal.SIG_BLOCK, signals)  # before the sampler's thread begins, so that it inherits the mask
     try:
         run.start()
         try:
-            code, message = _spawn_and_wait(command, signals, old_mask)
+            code, message = spawn_and_wait(command, signals, old_mask)
         finally:
             result = run.stop()
     finally:
@@ -106,7 +106,19 @@ def name_of(command: Sequence[str]) -> str:
     return first
 
 
-def _spawn_and_wait(command: Sequence[str], signals: set[signal.Signals], old_mask: set[signal.Signals] | set[int]) -> tuple[int, str]:
+def watched_signals() -> set[signal.Signals]:
+    """What is blocked while a command runs: signals to pass on, and the news of its end."""
+    return {getattr(signal, n) for n in (*_FORWARDED, "SIGCHLD") if hasattr(signal, n)}
+
+
+def spawn_and_wait(command: Sequence[str], signals: set[signal.Signals], old_mask: set[signal.Signals] | set[int]) -> tuple[int, str]:
+    """Run a command to its end: its exit code, and why it could not start or "".
+
+    Args:
+        command: What to run; it gets the mask that was there before.
+        signals: Blocked by the caller, passed on to the command.
+        old_mask: The caller's mask before that.
+    """
     sys.stdout.flush()
     sys.stderr.flush()
     defaults = [getattr(signal, n) for n in _DEFAULTS if hasattr(signal, n)]

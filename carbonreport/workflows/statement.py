@@ -33,7 +33,7 @@ from carbonreport.site import Site
 from carbonreport.workflows.charge import Charged, charge_records, load_records
 from carbonreport.workflows.facts import facts_for
 from carbonreport.workflows.place import PlaceOptions
-from carbonreport.workflows.rerun import clock_of, largest, rerun_advice
+from carbonreport.workflows.rerun import clock_of, largest, rerun_advice, rerun_pictures
 
 MADE_BY = f"carbonreport {__version__}"
 _MOST_NAMES = 20  # rows of a table that fits on a page
@@ -175,10 +175,11 @@ def _told(charged: Charged, telling: Telling) -> tuple[Statement, Footprint]:
 
 
 def _inputs(charged: Charged, telling: Telling) -> Inputs:
-    """Records and options; the order of the records does not matter."""
+    """Records, the hours kept beside them, and options; the order of the records does not matter."""
     records = sorted({(c.run.source, c.run.sha256) for c in charged.runs if c.run.sha256}, key=lambda pair: pair[1])
-    joined = "\n".join(sha256 for _, sha256 in records)
-    return Inputs(tuple(records), hashlib.sha256(joined.encode()).hexdigest(), telling.asked)
+    beside = sorted(charged.beside, key=lambda pair: pair[1])
+    joined = "\n".join(sorted(sha256 for _, sha256 in (*records, *beside)))
+    return Inputs(tuple(records), hashlib.sha256(joined.encode()).hexdigest(), telling.asked, tuple(beside))
 
 
 def _rerun(charged: Charged) -> tuple[Sentence, ...]:
@@ -212,7 +213,8 @@ def _told_anonymously(charged: Charged, setting: Setting) -> tuple[Statement, Fo
 def _anonymous_site(site: Site) -> Site:
     """A site file without the names of suppliers and sources."""
     contract = None if site.contract is None else replace(site.contract, instrument=GIVEN)
-    return msgspec.structs.replace(site, contract=contract, embodied=tuple(replace(e, source=GIVEN) for e in site.embodied))
+    water = None if site.water is None else replace(site.water, source=GIVEN)
+    return msgspec.structs.replace(site, contract=contract, water=water, embodied=tuple(replace(e, source=GIVEN) for e in site.embodied))
 
 
 def _country_of(zone: str) -> str:
@@ -256,7 +258,10 @@ def _wants_pictures(form: Any) -> bool:
 
 def _pictures(charged: Charged, words: Statement) -> list[Picture] | None:
     """Pictures of the counted runs; None where matplotlib is missing, and none for a blind review, since they show names and dates."""
-    return [] if words.is_anonymous else draw(pictures_of(charged.footprint, charged.counted))
+    if words.is_anonymous:
+        return []
+    drawn = draw(pictures_of(charged.footprint, charged.counted))
+    return None if drawn is None else [*rerun_pictures(charged.runs, charged.places), *drawn]
 
 
 def _setting(charged: Charged, facts: Facts) -> Setting:

@@ -59,6 +59,7 @@ def verify(path: Path, records: Sequence[str | Path], given: Asked) -> list[str]
     name = path.suffix.removeprefix(".").lower()
     again = statement_text(charged, name, style=style, telling=telling, has_bib="\\cite{" in text)
     changed = _changed_records(charged.runs, beside.get("records", []))
+    changed += _changed_hours(charged.beside, beside.get("hours", [])) if beside.get("records") else []
     found = _differences(path.name, text, again)
     hint = [_HINT.format(name=path.name)] if found and not changed and not beside.get("options") else []
     return [*changed, *_first(found, _FEWEST if changed else _MOST, f"{path.name}: {{}} more lines differ"), *hint]
@@ -132,6 +133,14 @@ def _changed_records(runs: Sequence[Any], kept: Sequence[dict[str, str]]) -> lis
         *_first(gone, _FEWEST, "{} more records of the statement were not given"),
         *_first(new, _FEWEST, "{} more records are not its own"),
     ]
+
+
+def _changed_hours(now: Sequence[tuple[str, str]], kept: Sequence[dict[str, str]]) -> list[str]:
+    """Hours kept beside the records that are not those of the JSON, either way."""
+    known, then = {sha256 for _, sha256 in now}, {r["sha256"] for r in kept}
+    gone = [f"{r['file']} of the statement is not beside its record, or has changed" for r in kept if r["sha256"] not in known]
+    new = [f"{name} beside its record is not the statement’s" for name, sha256 in now if sha256 not in then]
+    return [*_first(gone, _FEWEST, "{} more files of hours differ"), *_first(new, _FEWEST, "{} more files of hours are new")]
 
 
 def _differences(name: str, text: str, again: str) -> list[str]:

@@ -1,63 +1,35 @@
-"""When and where to run a job: now, at another start, in pieces, elsewhere, or not worth it."""
+"""When, where and how to run a job: now, at another start, in pieces, elsewhere, under a power cap, in another month, or not worth it."""
 
-import csv
 import math
 import os
+from calendar import month_name
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
-import numpy as np
-
-from carbonreport.combine.pue import pue_at, pue_edges
-from carbonreport.errors import CarbonreportError, PlaceError
-from carbonreport.grid.sources.embedded import EmbeddedGrid
-from carbonreport.grid.zones import WORLD_ZONE
-from carbonreport.model.option import Option, OptionAction
-from carbonreport.model.run import Place, RunRecord
-from carbonreport.model.series import IntensitySeries
-from carbonreport.recommend.pauses import best_schedule
-from carbonreport.recommend.rates import Job, Rates
-from carbonreport.recommend.windows import Periods, starts
+from carbonreport.cloud import is_region
+from carbonreport.errors import CarbonreportError
+from carbonreport.model.option import Option
+from carbonreport.model.run import RunRecord
+from carbonreport.recommend.caps import in_words
+from carbonreport.recommend.windows import starts
 from carbonreport.recommend.worth import Runs, Saving, Verdict, apart_sd, difference_sd, is_typical, reason_against, saving_of
-from carbonreport.store import load
-from carbonreport.units import QUARTER_HOUR_S, SECONDS_PER_HOUR, hours
-from carbonreport.workflows.grid import EMBEDDED, next_hours, open_source, providers
-from carbonreport.workflows.place import PlaceOptions, RenderPlace, rendering_place, site_of
+from carbonreport.units import SECONDS_PER_HOUR, hours
+from carbonreport.workflows.ask import MOST_AHEAD_H, Ask
+from carbonreport.workflows.candidate import Candidate, candidate, elsewhere
+from carbonreport.workflows.months import other_months
+from carbonreport.workflows.place import PlaceOptions
+from carbonreport.workflows.signals import check_marginal, second_signal
+from carbonreport.workflows.ways import Way, best_start, every_start, facility_joules, in_pieces, it_joules, piece, under_a_cap
 
 DEFAULT_SLACK_H = 24.0
-STEP_S = 900.0
-WATTS_PER_KILOWATT = 1000.0
-_MOST_AHEAD_H = 24.0 * 366
-
-
-@dataclass(frozen=True, slots=True)
-class Ask:
-    """What somebody wants to run, and what is allowed.
-
-    Attributes:
-        job: Its power over its own time.
-        earliest_s: First moment. [POSIX s]
-        latest_end_s: By when it must have ended. [POSIX s]
-        zones: Other zones where it could run.
-        allowed_hours: (from, to) local hours of a day between which it may run; None for all.
-        most_pauses: How often it may pause; 0 for never.
-        pause_s: What a pause costs at full power. [s]
-        idle_watts: What reserved equipment draws while it waits. [W]
-        closed: Periods in which it must not run.
-    """
-
-    job: Job
-    earliest_s: float
-    latest_end_s: float
-    zones: tuple[str, ...] = ()
-    allowed_hours: tuple[int, int] | None = None
-    most_pauses: int = 0
-    pause_s: float = 300.0
-    idle_watts: float = 0.0
-    closed: Periods = ()
+_NOTHING_SAVED = Saving(0.0, 0.0, 0.0, 0.5)
+_NOW_IS_BEST = "now is the best that is allowed"
+_MOVING = (
+    "the mean intensity is lower there; on marginal factors the direction of such moves differs in two cases of five, "
+    "and data and people move with the job"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +44,7 @@ class Answer:
         source: Where the intensities are from.
         notes: What a reader must know: (slug, text).
         start_grams: Emissions of every start in the home zone: (POSIX s, gCO2e), for a picture.
+        price: Price of a kWh and its currency, or None.
     """
 
     now: Option
@@ -81,34 +54,18 @@ class Answer:
     source: str
     notes: tuple[tuple[str, str], ...] = ()
     start_grams: tuple[tuple[float, float], ...] = field(default=(), repr=False)
+    price: tuple[float, str] | None = None
 
+    @property
+    def best(self) -> Option | None:
+        """The option that is expected to save most, of those that are worth it and end in time."""
+        advised = [option for option in self.options if option.is_advised and option.is_in_time]
+        return max(advised, key=lambda option: option.saving, default=None)
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Site:
-    """A place over the time that is asked about."""
-
-    place: RenderPlace
-    series: IntensitySeries
-    rates: Rates
-    pue_rates: Rates
-    marks: tuple[str, ...]
-
-
-def job_like(record: Path) -> tuple[Job, RunRecord]:
-    """The job of a record: its power by the quarter hour.
-
-    Raises:
-        RecordError: It cannot be read.
-        CarbonreportError: It has no length or no energy.
-    """
-    run = load(record)
-    if run.duration_s <= 0 or not any(trace.offsets_s for trace in run.traces):
-        raise CarbonreportError(f"{record} has no energy over time; give --hours and --kw instead")
-    edges = np.append(np.arange(0.0, run.duration_s, QUARTER_HOUR_S), run.duration_s)
-    joules = np.zeros(edges.size - 1)
-    for trace in run.traces:
-        joules += np.diff([trace.joules_at(float(edge)) for edge in edges])
-    return Job(edges, joules / np.diff(edges)), run
+    @property
+    def shift(self) -> Option | None:
+        """The best start in one piece on the grid at home."""
+        return next((option for option in self.options if option.action == "shift"), None)
 
 
 def plan(
@@ -124,204 +81,116 @@ def plan(
     Raises:
         CarbonreportError: Place, grid or time make no sense.
     """
-    if ask.latest_end_s - ask.earliest_s > _MOST_AHEAD_H * SECONDS_PER_HOUR:
+    if ask.latest_end_s - ask.earliest_s > MOST_AHEAD_H * SECONDS_PER_HOUR:
         raise CarbonreportError("a deadline of over a year ahead: no profile says anything of it")
-    home = _site(ask, options, like, environ, offline)
-    closed = (*ask.closed, *_closed_hours(ask, home.place.time_zone))
-    priced = starts(
-        ask.job,
-        home.rates,
-        earliest_s=ask.earliest_s,
-        latest_end_s=ask.latest_end_s,
-        step_s=STEP_S,
-        closed=closed,
-        idle_watts=ask.idle_watts,
-    )
-    now_runs = ((ask.earliest_s, ask.earliest_s + ask.job.seconds),)
-    now_cost = float(starts(ask.job, home.rates, earliest_s=ask.earliest_s, latest_end_s=ask.latest_end_s).grams[0])
-    now = _option("none", home, now_runs, now_cost, ask, Saving(0.0, 0.0, 0.0, 0.5), now_runs, "", is_advised=False)
-    found: list[Option] = []
-    if priced.best is not None:
-        start_s = float(priced.at_s[priced.best])
-        found.append(_on_the_same_grid("shift", home, ask, now, ((start_s, start_s + ask.job.seconds),), float(priced.grams[priced.best])))
-    if ask.most_pauses:
-        found += _paused(home, ask, now, closed)
-    for zone in ask.zones:
-        found += _elsewhere(zone, home, ask, now, options, environ, offline)
+    check_marginal(ask.marginal, places=1 + len(ask.zones))
+    home = candidate(ask, options, like, environ, offline=offline)
+    now_runs = piece(ask.earliest_s, ask.job)
+    now_grams = float(starts(ask.job, home.rates, earliest_s=ask.earliest_s, latest_end_s=ask.latest_end_s).grams[0])
+    now = _option(Way("none", home, ask.job, now_runs, now_grams), ask, now_runs, _NOTHING_SAVED, "", is_advised=False)
+    priced = every_start(ask, home, ask.job)
+    found = [
+        _judged(way, home, ask, now) for way in (*best_start("shift", ask, home, ask.job), *in_pieces(ask, home), *under_a_cap(ask, home))
+    ]
+    for i, zone in enumerate(ask.zones, start=1):
+        there = candidate(ask, elsewhere(options, zone), None, environ, offline=offline)
+        found += [_moved(way, home, ask, now, (i, zone)) for way in best_start("move", ask, there, ask.job)]
+    found += other_months(ask, home, now)
     found.sort(key=lambda option: option.grams)
-    verdict, because = _verdict(found, home)
+    verdict, because = _verdict(found, home, ask)
     curve = tuple((float(t), float(g)) for t, g in zip(priced.at_s, priced.grams, strict=True) if not math.isnan(g))
-    return Answer(now, tuple(found), verdict, because, home.series.source, home.series.notes, curve)
+    notes = (*((note.slug, note.text) for note in home.place.notes), *home.series.notes)
+    return Answer(now, tuple(found), verdict, because, home.series.source, notes, curve, home.price)
 
 
-def _site(ask: Ask, options: PlaceOptions, like: RunRecord | None, environ: Mapping[str, str], offline: bool) -> _Site:
-    site = site_of(options, environ, Path.cwd())
-    record = like or RunRecord("when", "when", "other", "", ask.earliest_s, 0.0, (), (), place=Place())
-    place = rendering_place(record, options, site, environ)
-    if place.zone == WORLD_ZONE:
-        raise PlaceError("nobody says where the job would run: give --zone, or a site file; hours of the whole world mean nothing")
-    series = _series(place.zone, ask, options.grid, environ, offline)
-    edges = np.union1d(series.edges_s, pue_edges(place.pue, place.time_zone, float(series.edges_s[0]), float(series.edges_s[-1])))
-    edges = edges[(edges >= series.edges_s[0]) & (edges <= series.edges_s[-1])]
-    grams = series.grams_per_kwh[np.clip(np.searchsorted(series.edges_s, edges[:-1], side="right") - 1, 0, series.grams_per_kwh.size - 1)]
-    pue = pue_at(replace(place.pue, edges_s=(), values=()), place.time_zone, edges)
-    profile = EmbeddedGrid().profile(place.zone)
-    return _Site(place, series, Rates.of(edges, grams, pue), Rates(edges, pue), profile.marks)
+# What they are worth
 
 
-def _series(zone: str, ask: Ask, grid: str | None, environ: Mapping[str, str], offline: bool) -> IntensitySeries:
-    span_h = hours(ask.latest_end_s - ask.earliest_s)
-    if grid is None or grid == EMBEDDED or grid in providers():
-        provider = grid if grid in providers() else None
-        return next_hours(zone, span_h, provider, environ=environ, offline=offline, now_s=ask.earliest_s)
-    return open_source(grid, environ=environ, offline=offline).series(zone, ask.earliest_s, ask.latest_end_s)
-
-
-def _closed_hours(ask: Ask, time_zone: str) -> Periods:
-    """Periods outside the hours of the day that are allowed, by the zone's clock."""
-    if ask.allowed_hours is None:
-        return ()
-    begin_h, end_h = ask.allowed_hours
-    zone = ZoneInfo(time_zone)
-    day = datetime.fromtimestamp(ask.earliest_s, UTC).astimezone(zone).replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(
-        days=1
+def _judged(way: Way, home: Candidate, ask: Ask, now: Option) -> Option:
+    """A way on the same grid as now: the level cancels."""
+    if tuple(way.runs) == now.runs and way.cap is None:
+        return _option(way, ask, now.runs, _NOTHING_SAVED, _NOW_IS_BEST, is_advised=False)
+    rests_on_typical = is_typical(home.series)
+    energy_log = math.log(facility_joules(way, ask) / now.facility_joules) if now.facility_joules else 0.0
+    saving = saving_of(
+        now.grams,
+        way.grams,
+        difference_sd(home.series, now.runs, way.runs),
+        is_typical=rests_on_typical,
+        energy_log=energy_log,
+        energy_sd=0.0 if way.cap is None else way.cap.energy_sd,
     )
-    periods = []
-    while day.timestamp() < ask.latest_end_s:
-        shut = day.replace(hour=end_h % 24)
-        opens = day.replace(hour=begin_h % 24)
-        if opens <= shut:
-            opens = opens.replace(tzinfo=None) + timedelta(days=1)
-            opens = opens.replace(tzinfo=zone)
-        periods.append((shut.timestamp(), opens.timestamp()))
-        day = (day.replace(tzinfo=None) + timedelta(days=1)).replace(tzinfo=zone)
-    return tuple(periods)
+    waits_on_typical = rests_on_typical and way.runs[0][0] > ask.earliest_s
+    against = reason_against(saving, length_h=hours(way.job.seconds), rests_on_typical=waits_on_typical, marks=home.profile.marks)
+    reasons = [] if way.cap is None else [in_words(way.cap, ask.gpu_share)]
+    if way.action != "cap" and not against:
+        reasons.append("a typical day of the month names it" if rests_on_typical else "the hours of the grid name it")
+        second = second_signal(ask.marginal, (0, now.runs), (0, way.runs))
+        reasons += [second.words] if second else []
+    return _option(way, ask, now.runs, saving, against or "; ".join(reasons), is_advised=not against)
 
 
-def _option(
-    action: OptionAction, site: _Site, runs: Runs, grams: float, ask: Ask, saving: Saving, now_runs: Runs, because: str, *, is_advised: bool
-) -> Option:
-    work_s = sum(to_s - from_s for from_s, to_s in runs)
-    idle_s = runs[-1][1] - ask.earliest_s - work_s
-    it_joules = ask.job.joules + max(0.0, work_s - ask.job.seconds) * ask.job.mean_watts + idle_s * ask.idle_watts
-    mean_pue = sum(_between(site.pue_rates, from_s, to_s) for from_s, to_s in runs) / work_s
+def _moved(way: Way, home: Candidate, ask: Ask, now: Option, place: tuple[int, str]) -> Option:
+    """A way on another grid, whose errors have nothing to do with those at home."""
+    number, name = place
+    sd = apart_sd(home.series, now.runs, way.site.series, way.runs)
+    saving = saving_of(now.grams, way.grams, sd, is_typical=False)
+    against = reason_against(saving, length_h=hours(way.job.seconds), rests_on_typical=False)
+    second = second_signal(ask.marginal, (0, now.runs), (number, way.runs))
+    if second and not second.agrees:
+        against = against or f"{second.words}: not advised"
+    because = against or (
+        _MOVING if second is None else f"the mean intensity is lower there; {second.words}; data and people move with the job"
+    )
+    return _option(way, ask, now.runs, saving, f"{name}: {because}" if is_region(name) else because, is_advised=not against)
+
+
+def _option(way: Way, ask: Ask, now_runs: Runs, saving: Saving, because: str, *, is_advised: bool) -> Option:
     return Option(
-        action=action,
-        zone=site.place.zone,
-        time_zone=site.place.time_zone,
-        runs=tuple(runs),
-        grams=grams,
-        it_joules=it_joules,
-        facility_joules=it_joules * mean_pue,
+        action=way.action,
+        zone=way.site.place.zone,
+        time_zone=way.site.place.time_zone,
+        runs=tuple(way.runs),
+        grams=way.grams,
+        it_joules=it_joules(way, ask),
+        facility_joules=facility_joules(way, ask),
         saving=saving.value,
         low=saving.low,
         high=saving.high,
         chance=saving.chance,
-        waits_h=hours(runs[-1][1] - now_runs[-1][1]),
+        waits_h=hours(way.runs[-1][1] - now_runs[-1][1]),
         is_advised=is_advised,
         because=because,
+        cap_watts=None if way.cap is None else way.cap.cap_watts,
     )
 
 
-def _between(rates: Rates, from_s: float, to_s: float) -> float:
-    before, after = rates.cumulative(np.array([from_s, to_s]))
-    return float(after - before)
-
-
-def _on_the_same_grid(action: OptionAction, home: _Site, ask: Ask, now: Option, runs: Runs, grams: float) -> Option:
-    """An option whose hours are of the same grid as now: the level cancels."""
-    rests_on_typical = is_typical(home.series)
-    if tuple(runs) == now.runs:
-        return _option(
-            action, home, runs, grams, ask, Saving(0.0, 0.0, 0.0, 0.5), now.runs, "now is the best that is allowed", is_advised=False
-        )
-    saving = saving_of(now.grams, grams, difference_sd(home.series, now.runs, runs), is_typical=rests_on_typical)
-    against = reason_against(saving, length_h=hours(ask.job.seconds), rests_on_typical=rests_on_typical, marks=home.marks)
-    because = against or ("a typical day of the month names it" if rests_on_typical else "the hours of the grid name it")
-    return _option(action, home, runs, grams, ask, saving, now.runs, because, is_advised=not against)
-
-
-def _paused(home: _Site, ask: Ask, now: Option, closed: Periods) -> list[Option]:
-    schedule = best_schedule(
-        ask.job.mean_watts,
-        ask.job.seconds,
-        home.rates,
-        earliest_s=ask.earliest_s,
-        latest_end_s=ask.latest_end_s,
-        most_pauses=ask.most_pauses,
-        pause_s=ask.pause_s,
-        idle_watts=ask.idle_watts,
-        closed=closed,
-    )
-    if schedule is None or not schedule.pauses:
-        return []
-    return [_on_the_same_grid("pause", home, ask, now, schedule.runs, schedule.grams)]
-
-
-def _elsewhere(
-    zone: str, home: _Site, ask: Ask, now: Option, options: PlaceOptions, environ: Mapping[str, str], offline: bool
-) -> list[Option]:
-    """The same job at its best start in another zone, at the same PUE unless the zone says otherwise."""
-    there = _site(ask, replace(options, zone=zone), None, environ, offline)
-    closed = (*ask.closed, *_closed_hours(ask, there.place.time_zone))
-    priced = starts(ask.job, there.rates, earliest_s=ask.earliest_s, latest_end_s=ask.latest_end_s, step_s=STEP_S, closed=closed)
-    if priced.best is None:
-        return []
-    start_s = float(priced.at_s[priced.best])
-    runs = ((start_s, start_s + ask.job.seconds),)
-    grams = float(priced.grams[priced.best])
-    saving = saving_of(now.grams, grams, apart_sd(home.series, now.runs, there.series, runs), is_typical=False)
-    against = reason_against(saving, length_h=hours(ask.job.seconds), rests_on_typical=False)
-    because = against or (
-        "the mean intensity is lower there; on marginal factors the direction of such moves differs in two cases of five, "
-        "and data and people move with the job"
-    )
-    return [_option("move", there, runs, grams, ask, saving, now.runs, because, is_advised=not against)]
-
-
-def _verdict(found: Sequence[Option], home: _Site) -> tuple[Verdict, str]:
+def _verdict(found: Sequence[Option], home: Candidate, ask: Ask) -> tuple[Verdict, str]:
     if home.place.is_guessed:
         return "unknown", f"the zone {home.place.zone} was only guessed: give --zone"
-    advised = [option for option in found if option.is_advised]
+    in_time = [option for option in found if option.is_in_time]
+    advised = [option for option in in_time if option.is_advised]
     if advised:
         best = max(advised, key=lambda option: option.saving)
         return "worth-it", best.because
-    reasons = [option.because for option in found if option.because]
-    return "not-worth-it", reasons[0] if reasons else "there is no other time in which it could run"
+    reasons = [option.because for option in in_time if option.because]
+    reason = reasons[0] if reasons else "there is no other time in which it could run"
+    return "not-worth-it", f"{reason}; what could be: {_what_could(found, home, ask)}"
 
 
-def job_of(hours_: float, kw: float) -> Job:
-    """A job of constant power.
-
-    Raises:
-        CarbonreportError: A length or a power that is none.
-    """
-    if not 0 < hours_ < _MOST_AHEAD_H or not 0 < kw < 1e6:
-        raise CarbonreportError(f"a job of {hours_:g} h at {kw:g} kW: both must be above 0, under a year and under a million kW")
-    return Job.steady(kw * WATTS_PER_KILOWATT, hours_ * SECONDS_PER_HOUR)
-
-
-def busy_periods(path: Path) -> Periods:
-    """Periods of a CSV with the columns from and to, ISO times with a zone.
-
-    Raises:
-        CarbonreportError: It cannot be read; the message names the line.
-    """
-    try:
-        with path.open(encoding="utf-8", newline="") as file:
-            rows = list(csv.DictReader(file))
-    except (OSError, UnicodeDecodeError) as error:
-        raise CarbonreportError(f"cannot read {path}: {error}") from error
-    return tuple(_period(path, number, row) for number, row in enumerate(rows, start=2))
+def _what_could(found: Sequence[Option], home: Candidate, ask: Ask) -> str:
+    """Levers beyond the start: those that are known to be worth it, then those that nobody asked about."""
+    late = max((option for option in found if option.is_advised and not option.is_in_time), key=lambda option: option.saving, default=None)
+    ways = [] if late is None else [f"{month_of(late)} ({100 * late.saving:.0f} % less)"]
+    if not ask.caps:
+        ways.append("a power cap (--sweep with your own, or --gpu)")
+    if not ask.zones:
+        ways.append("another place (--zone HOME,OTHER)")
+    if not home.place.pue.months:
+        ways.append("a season, where the facility's PUE is known by month")
+    return ", ".join(ways) or "none of the levers that were asked about"
 
 
-def _period(path: Path, number: int, row: Mapping[str, str | None]) -> tuple[float, float]:
-    try:
-        moments = [datetime.fromisoformat(row[name] or "") for name in ("from", "to")]
-    except (KeyError, ValueError) as error:
-        raise CarbonreportError(
-            f"{path}, line {number}: columns from and to with times such as 2026-12-20T18:00+01:00 are needed"
-        ) from error
-    if any(moment.tzinfo is None for moment in moments):
-        raise CarbonreportError(f"{path}, line {number}: a time without its zone; write 2026-12-20T18:00+01:00 or …Z")
-    return moments[0].timestamp(), moments[1].timestamp()
+def month_of(option: Option) -> str:
+    """The month in which an option begins, by its zone's clock."""
+    return month_name[datetime.fromtimestamp(option.start_s, UTC).astimezone(ZoneInfo(option.time_zone)).month]

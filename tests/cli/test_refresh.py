@@ -144,6 +144,15 @@ def test_what_was_kept_is_read_back_to_the_last_digit(record):
     assert read.notes[1:] == series.notes
 
 
+def test_what_an_observed_hour_told_is_kept_too(record):
+    run = load(record)
+    series = embedded.EmbeddedGrid().series("DE", run.started_s, run.ended_s)
+    (quality,) = series.errors
+    anchored = replace(series, errors={quality: replace(series.errors[quality], observed_s=run.started_s - HOUR)})
+
+    assert read_beside(write_beside(record, run.id, anchored), run.id).series.errors == anchored.errors
+
+
 def test_another_kind_of_number_is_no_update(record):
     done = refresh(record, PlaceOptions(), source=Flat(family=Family("direct", "production", "average", "CO2")))
     assert not done.is_same_family

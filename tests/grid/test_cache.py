@@ -36,7 +36,7 @@ def test_what_was_written_is_read_also_across_the_turn_of_a_month(tmp_path):
     cache = GridCache(tmp_path)
     cache.write(KEY, readings(START, [1, 2, 3, 4]), span(4), LATER)
     found = cache.read(KEY, *span(4), LATER)
-    assert list(found.grams_per_kwh) == [1, 2, 3, 4]
+    assert list(found.values) == [1, 2, 3, 4]
     assert found.missing == ()
     assert sorted(path.name for path in tmp_path.rglob("*.crg")) == ["2026-01.crg", "2026-02.crg"]
 
@@ -73,7 +73,7 @@ def test_an_hour_for_which_nothing_was_there_is_not_asked_again_for_a_day(tmp_pa
     cache = GridCache(tmp_path)
     cache.write(KEY, readings(START, [1]), span(3), LATER)
     assert cache.read(KEY, *span(3), LATER + 23 * HOUR).missing == ()
-    assert list(cache.read(KEY, *span(3), LATER).grams_per_kwh) == [1]
+    assert list(cache.read(KEY, *span(3), LATER).values) == [1]
     assert cache.read(KEY, *span(3), LATER + 25 * HOUR).missing == ((START + HOUR, START + 3 * HOUR),)
 
 
@@ -103,7 +103,7 @@ def test_a_newer_value_replaces_an_older_one_and_an_observed_one_a_forecast(tmp_
     cache.write(KEY, readings(START, [1, 2], FORECAST), span(2), START)
     cache.write(KEY, readings(START, [10]), span(1), LATER)
     cache.write(KEY, readings(START, [99, 98], FORECAST), span(2), LATER)
-    assert list(cache.read(KEY, *span(2), LATER).grams_per_kwh) == [10, 98]
+    assert list(cache.read(KEY, *span(2), LATER).values) == [10, 98]
 
 
 def test_hours_and_quarter_hours_never_overlap(tmp_path):
@@ -111,7 +111,7 @@ def test_hours_and_quarter_hours_never_overlap(tmp_path):
     cache.write(KEY, readings(START, [1, 2]), span(2), LATER)
     cache.write(KEY, readings(START, [5, 6, 7, 8], step_s=900), span(1), LATER)
     found = cache.read(KEY, *span(2), LATER)
-    assert list(found.grams_per_kwh) == [5, 6, 7, 8, 2]
+    assert list(found.values) == [5, 6, 7, 8, 2]
     assert np.all(found.ends_s[:-1] <= found.starts_s[1:])
 
 
@@ -125,7 +125,7 @@ def test_a_torn_file_counts_as_absent_and_is_written_anew(tmp_path, harm):
     path.write_bytes(harmed[harm])
     assert cache.read(KEY, *span(1), LATER).missing == (span(1),)
     cache.write(KEY, readings(START, [2]), span(1), LATER)
-    assert list(cache.read(KEY, *span(1), LATER).grams_per_kwh) == [2]
+    assert list(cache.read(KEY, *span(1), LATER).values) == [2]
 
 
 def test_a_folder_that_cannot_be_written_is_a_cache_without_memory(tmp_path):
@@ -178,7 +178,7 @@ def test_hours_that_several_processes_write_at_once_are_all_there(tmp_path):
         worker.join()
     begin = START + 10 * 24 * HOUR
     found = GridCache(tmp_path).read(KEY, begin, begin + 160 * HOUR, LATER)
-    assert list(found.grams_per_kwh) == list(range(160))
+    assert list(found.values) == list(range(160))
 
 
 def test_a_writer_that_is_killed_leaves_nothing_torn_and_no_lock(tmp_path):
@@ -195,7 +195,7 @@ def test_a_writer_that_is_killed_leaves_nothing_torn_and_no_lock(tmp_path):
         begin = START + 10 * 24 * HOUR
         assert cache.read(KEY, begin, begin + HOUR, LATER).missing == ()
         cache.write(KEY, readings(begin, [7]), (begin, begin + HOUR), LATER)  # no lock is held
-        assert list(cache.read(KEY, begin, begin + HOUR, LATER).grams_per_kwh) == [7]
+        assert list(cache.read(KEY, begin, begin + HOUR, LATER).values) == [7]
 
 
 def test_what_a_killed_writer_left_is_swept_up_by_the_next(tmp_path):

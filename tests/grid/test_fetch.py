@@ -16,8 +16,9 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Request as Asked
 from werkzeug import Response
 
-from carbonreport.errors import CarbonreportError
-from carbonreport.fetch import ATTEMPTS, BadAnswer, Fetcher, FetchError, KeyRefused, Offline, Request, TooManyRequests, is_offline
+from carbonreport.errors import BadAnswer, CarbonreportError, FetchError, KeyRefused, Offline, TooManyRequests
+from carbonreport.fetch import ATTEMPTS, Fetcher
+from carbonreport.request import Request, is_offline
 
 SECRET = "s3cret-t0ken"
 

@@ -5,12 +5,15 @@ import math
 import numpy as np
 import pytest
 
-from carbonreport.combine.forecast import ahead, ahead_sd, corrected, last_hour, mean_share, sd_by_lead, shares
+from carbonreport.combine.footprint import footprint
+from carbonreport.combine.forecast import ahead, corrected, last_hour, mean_share, sd_by_lead, shares
 from carbonreport.combine.intervals import grid_sd
 from carbonreport.combine.seasonal import expand
 from carbonreport.errors import BadSeries, FamilyMix
 from carbonreport.grid.sources.embedded import EmbeddedGrid, create
+from carbonreport.model.pue import PueProfile
 from carbonreport.model.series import QUALITIES, Array, Family, GridErrors, IntensitySeries, SeasonalProfile
+from carbonreport.testing import make_record
 
 HOUR = 3600.0
 NOW = 1_780_315_200.0  # 2026-06-01 12:00 UTC
@@ -92,7 +95,7 @@ def test_the_share_of_a_mean_is_the_mean_of_the_shares():
 def test_nothing_of_a_pure_level_error_is_forgotten():
     level = GridErrors(level_sd=0.3)
     assert list(shares(level, np.array([0.0, 1000.0]))) == [1, 1]
-    assert ahead_sd(NOW + HOUR * np.arange(24), np.full(24, 1 / 24), GridErrors(level_sd=0.3, observed_s=NOW - HOUR)) == pytest.approx(
+    assert grid_sd(NOW + HOUR * np.arange(24), np.full(24, 1 / 24), GridErrors(level_sd=0.3, observed_s=NOW - HOUR)) == pytest.approx(
         0, abs=1e-9
     )
 
@@ -120,8 +123,27 @@ def test_the_closed_form_agrees_with_draws_of_every_hour():
     left = (drawn[:, 1:] - shares(ERRORS, lead) * drawn[:, :1]) @ weights
     starts = NOW + HOUR * lead
     anchored = GridErrors(ERRORS.terms, ERRORS.level_sd, observed_s=NOW)
-    assert ahead_sd(starts, weights, anchored) == pytest.approx(float(left.std()), rel=0.02)
-    assert ahead_sd(starts, weights, ERRORS) == grid_sd(starts, weights, ERRORS) > ahead_sd(starts, weights, anchored)
+    assert grid_sd(starts, weights, anchored) == pytest.approx(float(left.std()), rel=0.02)
+    assert grid_sd(starts, weights, ERRORS) > grid_sd(starts, weights, anchored)
+
+
+def test_a_footprint_of_corrected_hours_has_the_width_that_draws_of_every_hour_have():
+    drawn = gaussian_errors(ERRORS, 25, 60_000, 3)
+    run = make_record({"gpu": 1000.0}, 24, start="2026-06-01T12:00Z", gain=(1 - 1e-9, 1 + 1e-9))
+    typical, observed = profile(), series(NOW - HOUR, [400.0])
+    grid = ahead(typical, NOW, NOW + 24 * HOUR, observed=observed)
+
+    result = footprint(run, grid=grid, pue=PueProfile(1.0, 1.0, 1.0, "reported", "none"))
+    alone = footprint(run, grid=ahead(typical, NOW, NOW + 24 * HOUR), pue=PueProfile(1.0, 1.0, 1.0, "reported", "none"))
+
+    left = (drawn[:, 1:] - shares(ERRORS, np.arange(1.0, 25.0)) * drawn[:, :1]).mean(axis=1)
+    half = math.log(result.grams.high / result.grams.low) / 2
+    errors = grid.errors["typical"]
+    exact = grid_sd(NOW + HOUR * np.arange(24), np.full(24, 1 / 24), errors)
+    assert half == pytest.approx(1.6449 * exact, rel=1e-3)
+    if math.isclose(errors.level_sd, ERRORS.level_sd):
+        assert exact == pytest.approx(float(left.std()), rel=0.02)
+    assert half < 0.95 * math.log(alone.grams.high / alone.grams.low) / 2
 
 
 @pytest.mark.parametrize("other", [Family("direct"), Family(accounting="production"), Family(signal="marginal"), Family(gas="CO2")])

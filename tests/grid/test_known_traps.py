@@ -14,8 +14,8 @@ from carbonreport.combine.charge import charge
 from carbonreport.combine.footprint import footprint, total
 from carbonreport.combine.forecast import ahead
 from carbonreport.combine.seasonal import calendar, expand, local_hours
-from carbonreport.errors import BadTime, FamilyMix, UnknownZone
-from carbonreport.fetch import BadAnswer, Fetcher, FetchError, KeyRefused, Offline, Request
+from carbonreport.errors import BadAnswer, BadTime, FamilyMix, FetchError, KeyRefused, Offline, UnknownZone
+from carbonreport.fetch import Fetcher
 from carbonreport.grid.answers import Ask
 from carbonreport.grid.cache import GridCache
 from carbonreport.grid.readings import MEASURED, Readings, joined
@@ -23,6 +23,7 @@ from carbonreport.grid.sources import csv, electricitymaps, embedded, energychar
 from carbonreport.grid.zones import resolve_zone
 from carbonreport.model.pue import PueProfile
 from carbonreport.model.series import QUALITIES, Family, GridErrors, IntensitySeries, Quality
+from carbonreport.request import Request
 from carbonreport.store.writer import save
 from carbonreport.testing.records import make_record
 from carbonreport.workflows.place import PlaceOptions

@@ -11,8 +11,8 @@ import pytest
 from pytest_httpserver import HTTPServer
 
 from carbonreport.combine.forecast import hour_factors
-from carbonreport.errors import FamilyMix, GridGap, UnknownZone
-from carbonreport.fetch import BadAnswer, Fetcher, FetchError, KeyRefused, Offline
+from carbonreport.errors import BadAnswer, FamilyMix, FetchError, GridGap, KeyRefused, Offline, UnknownZone
+from carbonreport.fetch import Fetcher
 from carbonreport.grid.answers import DAY_S, Ask
 from carbonreport.grid.cache import GridCache
 from carbonreport.grid.online import OnlineGrid

@@ -180,6 +180,19 @@ def test_a_file_of_intensities_is_not_named(charged, tmp_path):
     assert all("gridsecret" not in text and "a file of intensities" in text for text in texts)
 
 
+@pytest.mark.parametrize(
+    "source", ["UK Carbon Intensity API of NESO (CC BY 4.0), CO2 alone", "Energy-Charts of Fraunhofer ISE (CC BY 4.0)"]
+)
+def test_an_online_provider_is_neither_called_a_file_nor_by_the_country_that_it_knows(charged, source):
+    result = charged(make_record({"GPU": 300.0}, 3), zone="SE", pue="1.2")
+    run = result.runs[0]
+    online = replace(result, runs=(replace(run, grid=replace(run.grid, source=source)),))
+    texts = [statement_text(online, name, style="plain", telling=Telling(is_anonymous=True)) for name in ("md", "tex", "json")]
+
+    assert all("an online provider of intensities" in text and "a file of intensities" not in text for text in texts)
+    assert not any(word in text for text in texts for word in ("UK", "NESO", "Fraunhofer", "Energy-Charts"))
+
+
 def test_the_numbers_are_those_of_the_open_statement(tmp_path):
     charged = secret_charged(tmp_path, many=True)
     opened, blind = (

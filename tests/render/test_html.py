@@ -180,11 +180,11 @@ def test_the_same_records_give_the_same_bytes(several, tmp_path):
 
 
 @needs_matplotlib
-def test_html_holds_both_pictures_with_ids_of_their_own(several, tmp_path):
+def test_html_holds_its_pictures_with_ids_of_their_own(several, tmp_path):
     page = Page(write(several, tmp_path))
     ids = [attributes["id"] for _, attributes, _ in page.tags if "id" in attributes]
 
-    assert len(page.all("figure")) == len(page.all("svg")) == len(page.all("figcaption")) == 2
+    assert len(page.all("figure")) == len(page.all("svg")) == len(page.all("figcaption")) == 3
     assert len(ids) == len(set(ids))
     for svg in page.all("svg"):
         assert svg["role"] == "img"
@@ -228,3 +228,12 @@ def test_every_cell_of_a_table_of_figures_names_its_column_for_a_narrow_page(cha
     assert "@media screen and (max-width: 42rem)" in text
     labels = [attributes.get("data-label") for attributes in Page(text).all("td")]
     assert {"90 % interval", "How known", "Source"} <= set(labels)
+
+
+@needs_matplotlib
+def test_what_each_start_costs_stands_beside_the_advice_on_running_again(several, tmp_path):
+    text = write(several, tmp_path)
+
+    advice, notes = text.index("<h2>When to run again</h2>"), text.index("<h2>Notes</h2>")
+    assert advice < text.index('<title id="starts-title">What each start would cost, and what a delay saves</title>') < notes
+    assert notes < text.index('<title id="power-title">')

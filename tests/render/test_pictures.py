@@ -4,6 +4,7 @@ import math
 import re
 from dataclasses import replace
 from importlib.util import find_spec
+from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import carbonreport
 from carbonreport.model.run import Device, EnergyTrace, Span
 from carbonreport.render.pictures import hour_numbers, mean_watts, pictures_of, power_numbers
 from carbonreport.render.plots import draw
@@ -258,3 +260,14 @@ def test_several_boards_that_are_known_only_together_have_one_curve(charged):
     numbers = power_numbers(charged(replace(record, devices=(device,))).counted)
 
     assert [c.label for c in numbers.curves] == ["4 × A100"]
+
+
+def test_matplotlib_is_imported_in_one_file():
+    package = Path(carbonreport.__file__).parent
+    importing = [
+        path.name
+        for path in package.rglob("*.py")
+        if re.search(r"""import_module\(["']matplotlib|import matplotlib|from matplotlib""", path.read_text())
+    ]
+
+    assert importing == ["plots.py"]

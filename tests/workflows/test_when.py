@@ -118,7 +118,7 @@ def test_a_job_like_a_run_has_its_length_and_power(grid, tmp_path):
 
 
 def test_a_long_run_is_not_shifted_by_a_typical_day_alone():
-    found = answer("--hours", "24", "--kw", "2", "--zone", "DE", "--pue", "1.2", "--earliest", "2026-07-01T18:00Z")
+    found = answer("--hours", "30", "--kw", "2", "--zone", "DE", "--pue", "1.2", "--earliest", "2026-07-01T18:00Z")
 
     assert found["verdict"] == "not-worth-it"
     assert "typical profile alone saves nothing" in found["because"]

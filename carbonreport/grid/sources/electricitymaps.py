@@ -9,13 +9,13 @@ from collections.abc import Mapping
 
 import msgspec
 
-from carbonreport.errors import BadSeries
-from carbonreport.fetch import BadAnswer, Fetch, KeyRefused, Request
+from carbonreport.errors import BadAnswer, BadSeries, KeyRefused
 from carbonreport.grid.answers import DAY_S, Ask, Point, checked, chunks, decoded, iso_minute, lengths, short, utc_s
 from carbonreport.grid.cache import GridCache
 from carbonreport.grid.online import OnlineGrid, Provider, online
 from carbonreport.grid.readings import ESTIMATED, FORECAST, MEASURED, Fill, Readings
 from carbonreport.model.series import Family
+from carbonreport.request import Fetch, Request
 from carbonreport.units import SECONDS_PER_HOUR
 
 BASE = "https://api.electricitymaps.com"

@@ -8,13 +8,13 @@ from collections.abc import Mapping
 
 import msgspec
 
-from carbonreport.errors import UnknownZone
-from carbonreport.fetch import BadAnswer, Fetch, Request
+from carbonreport.errors import BadAnswer, UnknownZone
 from carbonreport.grid.answers import DAY_S, Ask, Point, checked, chunks, decoded, iso_minute, lengths
 from carbonreport.grid.cache import GridCache
 from carbonreport.grid.online import OnlineGrid, Provider, online
 from carbonreport.grid.readings import FORECAST, MEASURED, Fill, Readings
 from carbonreport.model.series import Family
+from carbonreport.request import Fetch, Request
 
 BASE = "https://api.energy-charts.info"
 TITLE = "Energy-Charts"

@@ -9,13 +9,13 @@ from collections.abc import Mapping
 
 import msgspec
 
-from carbonreport.errors import UnknownZone
-from carbonreport.fetch import BadAnswer, Fetch, Request
+from carbonreport.errors import BadAnswer, UnknownZone
 from carbonreport.grid.answers import DAY_S, Ask, Point, checked, chunks, decoded, iso_minute, short, utc_s
 from carbonreport.grid.cache import GridCache
 from carbonreport.grid.online import OnlineGrid, Provider, online
 from carbonreport.grid.readings import FORECAST, MEASURED, Fill, Readings
 from carbonreport.model.series import Family
+from carbonreport.request import Fetch, Request
 
 BASE = "https://api.carbonintensity.org.uk"
 TITLE = "the UK Carbon Intensity API"

@@ -11,15 +11,16 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from carbonreport.errors import BadSeries
-from carbonreport.fetch import BadAnswer, Fetch, Fetcher, KeyRefused, Request, is_offline
+from carbonreport.errors import BadAnswer, BadSeries, KeyRefused
+from carbonreport.fetch import Fetcher
 from carbonreport.grid.aliases import watttime_region
 from carbonreport.grid.answers import DAY_S, Ask, Point, checked, chunks, decoded, iso_minute, lengths, short, utc_s
 from carbonreport.grid.cache import GridCache
 from carbonreport.grid.online import OnlineGrid, Provider, online
 from carbonreport.grid.readings import FORECAST, MEASURED, Fill, Readings
 from carbonreport.model.series import Family
-from carbonreport.units import SECONDS_PER_HOUR
+from carbonreport.request import Fetch, Request, is_offline
+from carbonreport.units import SECONDS_PER_HOUR, grams_per_kwh_from_pounds_per_mwh
 
 BASE = "https://api.watttime.org"
 TITLE = "WattTime"
@@ -28,7 +29,6 @@ LONGEST_S = 32 * DAY_S
 TOKEN_S = 25 * 60.0
 MOST_AHEAD_H = 72
 UNIT = "lbs_co2_per_mwh"
-GRAMS_PER_KWH = 0.45359237  # in one pound per MWh
 FAMILIES = {
     "co2_moer": Family("direct", "production", "marginal", "CO2"),
     "co2_aoer": Family("direct", "production", "average", "CO2"),
@@ -117,7 +117,7 @@ def parse(ask: Ask, body: bytes, signal: str = "co2_moer") -> Readings:
     spans = [usual_s] * len(starts) if usual_s > 0 else lengths(starts)
     quality = FORECAST if ask.kind == "forecast" else MEASURED
     points = [
-        Point(at, span, None if row.value is None else row.value * GRAMS_PER_KWH, quality)
+        Point(at, span, None if row.value is None else grams_per_kwh_from_pounds_per_mwh(row.value), quality)
         for at, span, row in zip(starts, spans, answer.data, strict=True)
     ]
     model = f", model of {short(meta.model.date)}" if meta.model.date else ""

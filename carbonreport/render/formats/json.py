@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from carbonreport.model.footprint import Footprint
+from carbonreport.model.footprint import DeviceEnergy, Footprint, SpanEnergy
 from carbonreport.model.quantity import Quantity
 from carbonreport.model.statement import Statement
 from carbonreport.render.setting import is_too_short, is_unread
@@ -48,6 +48,7 @@ def inputs_object(s: Statement, f: Footprint) -> dict[str, Any]:
     return {
         "inputs": {
             "records": [{"file": name, "sha256": sha256} for name, sha256 in s.inputs.records],
+            **({"hours": [{"file": name, "sha256": sha256} for name, sha256 in s.inputs.beside]} if s.inputs.beside else {}),
             "records_sha256": s.inputs.list_sha256,
             "grids": [{"zone": g.zone, "source": g.source} for g in f.grids],
             "options": dict(s.inputs.asked),
@@ -66,49 +67,23 @@ def quantity_object(q: Quantity) -> dict[str, Any]:
 
 
 def footprint_object(f: Footprint, *, has_dates: bool = True) -> dict[str, Any]:
-    """Everything that `show --json` prints; energies in J, masses in gCO2e, times UTC, or hours from the first one without dates."""
+    """Everything that `show --json` prints; energies in J, masses in g, times UTC, or hours from the first one without dates.
+
+    What was not read is null, never 0.
+    """
+    unread = is_unread(f)
     return {
-        "it_joules": quantity_object(f.it_joules),
-        "facility_joules": quantity_object(f.facility_joules),
-        "grams": quantity_object(f.grams),
-        "market_grams": None if f.market_grams is None else quantity_object(f.market_grams),
+        "it_joules": None if unread else quantity_object(f.it_joules),
+        "facility_joules": None if unread else quantity_object(f.facility_joules),
+        "grams": None if unread else quantity_object(f.grams),
+        "market_grams": None if f.market_grams is None or unread else quantity_object(f.market_grams),
         "embodied": None if f.embodied is None else {**quantity_object(f.embodied.grams), "basis": list(f.embodied.basis)},
+        "water": None if f.water is None or unread else quantity_object(f.water),
         "pue": quantity_object(f.pue),
-        "devices": [
-            {
-                "id": d.id,
-                "name": d.name,
-                "kind": d.kind,
-                "method": d.method,
-                "source": d.source,
-                "count": d.count,
-                "it_joules": d.it_joules,
-                "grams": d.grams,
-                "share": d.share,
-            }
-            for d in f.devices
-        ],
+        "devices": [_device(d, unread or not d.is_read) for d in f.devices],
         "kinds": {kind: quantity_object(quantity) for kind, quantity in f.kinds},
-        "spans": [
-            {
-                "path": s.path,
-                "count": s.count,
-                "seconds": s.seconds,
-                "items": s.items,
-                "it_joules": s.it_joules,
-                "it_joules_low": s.it_joules_low,
-                "it_joules_high": s.it_joules_high,
-                "grams": s.grams,
-                "joules_per_item": None if is_unread(f) or is_too_short(s) else s.joules_per_item,
-                "own_seconds": s.own_seconds,
-                "own_it_joules": s.own_it_joules,
-                "told_with": s.told_with,
-                "because": s.because,
-                "includes": list(s.includes),
-            }
-            for s in f.spans
-        ],
-        "rest": {"it_joules": f.rest_joules, "grams": f.rest_grams},
+        "spans": [_span(s, unread) for s in f.spans],
+        "rest": {"it_joules": None if unread else f.rest_joules, "grams": None if unread else f.rest_grams},
         "hours": _hours(f, has_dates),
         "grids": [
             {
@@ -124,22 +99,56 @@ def footprint_object(f: Footprint, *, has_dates: bool = True) -> dict[str, Any]:
         "covered": f.covered,
         "run_seconds": f.run_seconds,
         "gpu_seconds": f.gpu_seconds,
-        "origins": dict(f.origins),
+        "origins": {} if unread else dict(f.origins),
         "notes": [{"slug": note.slug, "text": note.text} for note in f.notes],
+    }
+
+
+def _device(d: DeviceEnergy, unread: bool) -> dict[str, Any]:
+    numbers = {"it_joules": d.it_joules, "grams": d.grams, "share": d.share}
+    return {
+        "id": d.id,
+        "name": d.name,
+        "kind": d.kind,
+        "method": d.method,
+        "source": d.source,
+        "count": d.count,
+        **(dict.fromkeys(numbers) if unread else numbers),
+    }
+
+
+def _span(s: SpanEnergy, unread: bool) -> dict[str, Any]:
+    numbers = {
+        "it_joules": s.it_joules,
+        "it_joules_low": s.it_joules_low,
+        "it_joules_high": s.it_joules_high,
+        "grams": s.grams,
+        "joules_per_item": None if is_too_short(s) else s.joules_per_item,
+    }
+    return {
+        "path": s.path,
+        "count": s.count,
+        "seconds": s.seconds,
+        "items": s.items,
+        **(dict.fromkeys(numbers) if unread else numbers),
+        "own_seconds": s.own_seconds,
+        "own_it_joules": None if unread else s.own_it_joules,
+        "told_with": s.told_with,
+        "because": s.because,
+        "includes": list(s.includes),
     }
 
 
 def _hours(f: Footprint, has_dates: bool) -> list[dict[str, Any]]:
     rows = []
-    hours = f.hours
+    hours, unread = f.hours, is_unread(f)
     columns = zip(hours.start_s.tolist(), hours.it_joules.tolist(), hours.facility_joules.tolist(), hours.grams.tolist(), strict=True)
     for i, (start_s, it_joules, facility_joules, grams) in enumerate(columns):
+        numbers = {"it_joules": it_joules, "facility_joules": facility_joules, "grams": grams}
         rows.append(
             {
                 **({"start": datetime.fromtimestamp(start_s, UTC).strftime("%Y-%m-%dT%H:%MZ")} if has_dates else {"hour": _count(start_s)}),
-                "it_joules": it_joules,
-                "facility_joules": facility_joules,
-                "grams": grams,
+                **(dict.fromkeys(numbers) if unread else numbers),
                 "grams_per_kwh": grams / kwh(facility_joules) if facility_joules else None,
                 "pue": facility_joules / it_joules if it_joules else None,
                 "quality": hours.quality_of(i),

@@ -25,6 +25,7 @@ class Yaml:
     def render(self, statement: Statement, footprint: Footprint, style: str, *, has_bib: bool) -> str:
         """The style's statement.yaml.j2, filled; the number of grams goes in without quotes."""
         values = {"s": statement, "made_by": Raw(statement.made_by), "grams": Raw(statement.details.card.grams)}
+        values["gas"] = Raw(statement.details.card.gas)
         values["made_as"] = made_as(style, is_anonymous=statement.is_anonymous)
         return fill(style, "statement.yaml.j2", escape, values, is_tex=False)
 
