@@ -4,8 +4,9 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from carbonreport.measure.variables import RUN_VARIABLE
+
 _SALT = b"carbonreport job"
-RUN_VARIABLE = "CARBONREPORT_RUN"
 
 
 @dataclass(frozen=True, slots=True)

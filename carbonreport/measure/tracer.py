@@ -6,16 +6,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from carbonreport.errors import OutputError
-from carbonreport.measure.claim import Claim, claim
 from carbonreport.measure.clock import Clock, RunClock, SystemClock
 from carbonreport.measure.edges import EdgeSource
-from carbonreport.measure.ranks import RUN_VARIABLE, Rank
 from carbonreport.measure.sampler import Ladder, Result, Sampler
 from carbonreport.measure.spans import Occurrence, SpanQueue
+from carbonreport.measure.variables import RUN_VARIABLE
 from carbonreport.model.run import Place, RunKind, RunRecord
 from carbonreport.store.writer import RecordWriter, header, new_record_path
+
+if TYPE_CHECKING:
+    from carbonreport.measure.claim import Claim
+    from carbonreport.measure.ranks import Rank
 
 _STOP_TIMEOUT_S = 10.0
 
@@ -53,7 +57,7 @@ class RunPlan:
     edges: EdgeSource | None = None
     clock: Clock = field(default_factory=SystemClock)
     new_id: Callable[[], str] = lambda: os.urandom(8).hex()
-    rank: Rank | None = None
+    rank: "Rank | None" = None
     locks: Path | None = None
 
 
@@ -81,6 +85,8 @@ class Run:
         """
         if self._claim is not None:
             raise RuntimeError(f"run {self._plan.name!r} was started before: make another one with trace(…)")
+        from carbonreport.measure.claim import Claim, claim  # here: the tracer's own import is kept short
+
         plan, clock = self._plan, RunClock(self._plan.clock)
         self._claim = claim(plan.rank, plan.locks) if plan.rank and plan.locks else Claim()
         ladders = [ladder for ladder in plan.ladders if self._claim.covers(ladder[0][0])]
