@@ -14,8 +14,15 @@ TRIES = 4
 NANOSECONDS_PER_MILLISECOND = 1e6
 
 
-def create() -> "TorchEdges":
+HOST_EDGES = "edges='host' stamps spans on the host"
+
+
+def create(why: str = "edges='gpu' puts CUDA events into the work of PyTorch", way_out: str = HOST_EDGES) -> "TorchEdges":
     """The source of edges of this process.
+
+    Args:
+        why: What needs PyTorch, for the message.
+        way_out: What works without it.
 
     Raises:
         CarbonreportError: torch is not installed, or sees no CUDA device.
@@ -23,13 +30,9 @@ def create() -> "TorchEdges":
     try:
         torch = import_module("torch")
     except ModuleNotFoundError as error:
-        raise CarbonreportError(
-            "edges='gpu' puts CUDA events into the work of PyTorch, which is not installed; edges='host' stamps spans on the host"
-        ) from error
+        raise CarbonreportError(f"{why}, which is not installed; {way_out}") from error
     if not torch.cuda.is_available():
-        raise CarbonreportError(
-            "edges='gpu' needs a GPU that PyTorch can use (torch.cuda.is_available() is False); edges='host' stamps spans on the host"
-        )
+        raise CarbonreportError(f"{why}, which sees no GPU (torch.cuda.is_available() is False); {way_out}")
     return TorchEdges(torch, boot_ns)
 
 
