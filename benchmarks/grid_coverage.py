@@ -152,6 +152,7 @@ def main(folder: str) -> int:
     alone: dict[int, list[float]] = {length: [] for length in LENGTHS_H}
     known: dict[int, list[float]] = {length: [] for length in LENGTHS_H}
     by_lead: dict[int, list[float]] = {lead: [] for lead in LEADS_H}
+    scores: dict[int, list[tuple[float, float]]] = {length: [] for length in LENGTHS_H}
     random = np.random.default_rng(20)
     for series in held:
         level = series.years[max(series.years)].mean()
@@ -165,12 +166,43 @@ def main(folder: str) -> int:
             off = np.log(np.maximum(truth[starts + length] - truth[starts], 0.5) / (guess[starts + length] - guess[starts]))
             hours, weights = 3600.0 * np.arange(length, dtype=np.float64), np.full(length, 1 / length)
             covered[length][series.name] = _share(off, grid_sd(hours, weights, errors))
+            half = Z90 * grid_sd(hours, weights, errors)
+            flat = np.log(np.maximum(truth[starts + length] - truth[starts], 0.5) / (length * level))
+            scores[length].append((_score(off, -half, half), _score(flat, *_flat_interval(series, length, sd))))
             known[length].append(_share(off - np.log(truth[-1] / guess[-1]), grid_sd(hours, weights, GridErrors(errors.terms))))
             alone[length].append(_share(off, float(np.sqrt(sum(s**2 for s, _ in errors.terms) / length))))
         for lead in LEADS_H:
             share = float(shares(errors, np.array([float(lead)]))[0])
             by_lead[lead].append(float(np.sqrt(np.mean((e[lead:] - share * e[:-lead]) ** 2) / np.mean(e[lead:] ** 2))))
-    return report(covered, known, alone, by_lead)
+    outside = report(covered, known, alone, by_lead)
+    return max(outside, report_scores(scores))
+
+
+def _flat_interval(series: Held, length: int, level_sd_: float) -> tuple[float, float]:
+    """What a flat climatology says: 90 % of the means of such windows in the years before, each over its year's level, and the level's own error."""
+    offs = []
+    for hours in series.years.values():
+        total = np.cumsum(np.append(0.0, hours))
+        offs.append(np.log(np.maximum(total[length:] - total[:-length], 0.5) / (length * hours.mean())))
+    low, high = np.quantile(np.concatenate(offs), [0.05, 0.95])
+    return -float(np.hypot(min(low, 0.0), Z90 * level_sd_)), float(np.hypot(max(high, 0.0), Z90 * level_sd_))
+
+
+def _score(off: Array, low: float, high: float) -> float:
+    """Mean interval score of logarithms at 90 % (Gneiting and Raftery 2007): its width, and 20 times what lies outside; less is better."""
+    return float(np.mean(high - low + 20 * (np.maximum(low - off, 0.0) + np.maximum(off - high, 0.0))))
+
+
+def report_scores(scores: Mapping[int, Sequence[tuple[float, float]]]) -> int:
+    """Print the mean interval scores; 1 where the flat climatology's is as good."""
+    print("mean interval score of ln(true / stated), less is better: the profile's, a flat climatology's")
+    outside = 0
+    for length, pairs in scores.items():
+        ours, flat = np.mean(np.array(pairs), axis=0)
+        outside += not ours < flat
+        better = sum(a < b for a, b in pairs)
+        print(f"  {length:4d} h: {ours:.2f}, {flat:.2f}; better in {better} of {len(pairs)} series")
+    return int(outside > 0)
 
 
 def _share(off: Array, sd: float) -> float:
