@@ -8,9 +8,9 @@ from carbonreport.combine.intervals import Z90
 from carbonreport.recommend.rates import Job
 from carbonreport.recommend.worth import change
 
-# Where one report alone is known: two boards of a model differ by so much (8 % on average, SC22, arXiv 2208.11035). [sd of ln]
+# Where one report alone is known, a judgement: two boards of a model differ by 8 % on average (SC22, arXiv 2208.11035). [sd of ln]
 ONE_REPORT_SD = 0.08
-# The energy ratio of the user's own sweep, whose runs were made on the same board. [sd of ln]
+# The energy ratio of the user's own sweep, whose runs were made on the same board; a judgement. [sd of ln]
 OWN_SWEEP_SD = 0.02
 
 
@@ -47,7 +47,8 @@ class CapPoint:
         """Standard deviation of ln(energy ratio)."""
         if self.is_own:
             return OWN_SWEEP_SD
-        return max(math.log(self.high / self.low) / (2 * Z90), ONE_REPORT_SD if self.reports == 1 else 0.0)
+        furthest = max(math.log(self.high / self.energy_ratio), math.log(self.energy_ratio / self.low))
+        return max(furthest / Z90, ONE_REPORT_SD if self.reports == 1 else 0.0)
 
 
 def is_dominated(point: CapPoint, points: Sequence[CapPoint]) -> bool:

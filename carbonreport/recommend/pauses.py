@@ -106,6 +106,16 @@ def _is_closed(edges_s: Array, closed: Periods) -> NDArray[np.bool_]:
     return is_closed
 
 
+def _sums(costs: Array, width: int) -> list[float]:
+    """Sum of so many costs from each slot on, as far as they fit."""
+    if width == 0:
+        return [0.0] * (costs.size + 1)
+    if width > costs.size:
+        return []
+    sums: list[float] = np.lib.stride_tricks.sliding_window_view(costs, width).sum(axis=1).tolist()
+    return sums
+
+
 class _Tables:
     """Costs forward in time; where each came from is kept as one bit a state.
 
@@ -118,6 +128,7 @@ class _Tables:
         self.next_row = 0 if most_pauses is None else 1
         self.shape = (1 if most_pauses is None else most_pauses + 1, work + 1)
         self.count = run_cost.size
+        self.checkpoint_cost = _sums(run_cost, overhead)
         self.has_begun = np.zeros((self.count + 1, *self.shape), bool)  # the running state began here, it did not run before
         self.has_stopped = np.zeros((self.count + 1, *self.shape), bool)  # the resting state ran in the slot before
 
@@ -133,7 +144,7 @@ class _Tables:
             if running[row, self.work] < best:
                 best, best_at = float(running[row, self.work]), (i, row)
             if i < self.count:
-                running, resting = self._slot(i, running, resting)
+                self._slot(i, running, resting)
         return (best, self._traced(*best_at)) if np.isfinite(best) else None
 
     def _begin(self, i: int, running: Array, resting: Array, arriving: dict[int, Array]) -> None:
@@ -142,10 +153,8 @@ class _Tables:
             running[0, 0] = resting[0, 0]
             self.has_begun[i, 0, 0] = True
         end = i + self.overhead
-        if end <= self.count:
-            cost = float(self.run_cost[i:end].sum())
-            if np.isfinite(cost):
-                arriving[end] = resting[:, 1:] + cost
+        if end <= self.count and (cost := self.checkpoint_cost[i]) < math.inf:
+            arriving[end] = resting[:, 1:] + cost
         came = arriving.pop(i, None)
         if came is None:
             return
@@ -154,15 +163,14 @@ class _Tables:
         target[is_better] = came[: target.shape[0]][is_better]
         self.has_begun[i, self.next_row :, 1:] |= is_better
 
-    def _slot(self, i: int, running: Array, resting: Array) -> tuple[Array, Array]:
-        """Run or rest through one slot."""
-        stops = running < resting
-        self.has_stopped[i + 1] = stops
-        rested = np.where(stops, running, resting) + self.idle_cost[i]
-        rested[:, self.work] = np.inf  # done is done
-        ran = np.full(self.shape, np.inf)
-        ran[:, 1:] = running[:, :-1] + self.run_cost[i]
-        return ran, rested
+    def _slot(self, i: int, running: Array, resting: Array) -> None:
+        """Run or rest through one slot, in place."""
+        np.less(running, resting, out=self.has_stopped[i + 1])
+        np.minimum(running, resting, out=resting)
+        resting += self.idle_cost[i]
+        resting[:, self.work] = np.inf  # done is done
+        running[:, 1:] = running[:, :-1] + self.run_cost[i]
+        running[:, 0] = np.inf
 
     def _traced(self, i: int, row: int) -> list[tuple[int, int]]:
         runs, done, end = [], self.work, i

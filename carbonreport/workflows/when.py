@@ -38,7 +38,7 @@ class Answer:
 
     Attributes:
         now: Running at once.
-        options: The others, best first; those that cannot be are left out.
+        options: The others, the cap alone first, then by emissions; those that cannot be are left out.
         verdict: worth-it, not-worth-it, or unknown where the place is not known.
         because: One sentence.
         source: Where the intensities are from.
@@ -96,7 +96,7 @@ def plan(
         there = candidate(ask, elsewhere(options, zone), None, environ, offline=offline)
         found += [_moved(way, home, ask, now, (i, zone)) for way in best_start("move", ask, there, ask.job)]
     found += other_months(ask, home, now)
-    found.sort(key=lambda option: option.grams)
+    found.sort(key=lambda option: (option.action != "cap", option.grams))  # what lowers energy lowers it under every signal
     verdict, because = _verdict(found, home, ask)
     curve = tuple((float(t), float(g)) for t, g in zip(priced.at_s, priced.grams, strict=True) if not math.isnan(g))
     notes = (*((note.slug, note.text) for note in home.place.notes), *home.series.notes)
