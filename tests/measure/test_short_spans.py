@@ -2,6 +2,7 @@
 
 import json
 import random
+import time
 from bisect import bisect_right
 from pathlib import Path
 
@@ -36,17 +37,28 @@ class Loop:
     def joules(self, name: str) -> float:
         return sum(seconds * watts for step in self.steps for n, seconds, watts in step if n == name)
 
-    def trace(self, folder: Path, **board: object):
+    def trace(self, folder: Path, *, wait_at: int | None = None, **board: object):
+        """Run the loop in virtual time; at one step, wait until the sampler has written what it knows."""
         clock, gpu = FakeClock(), VirtualGpu(self.draws, **board)
         with virtual_trace(clock, gpu, out=folder, name="train") as run:
             clock.advance(0.5)
-            for step in self.steps:
+            for i, step in enumerate(self.steps):
+                if i == wait_at:
+                    wait_for_sums(run.path)
                 with run.span("step"):
                     for name, seconds, _ in step:
                         with run.span(name):
                             clock.advance(seconds)
             clock.advance(0.5)
         return run
+
+
+def wait_for_sums(path: Path) -> None:
+    """The sampler is a thread of its own, in real time."""
+    give_up_s = time.monotonic() + 30
+    while '"sums"' not in path.read_text():
+        assert time.monotonic() < give_up_s
+        time.sleep(0.05)
 
 
 def shown(path: Path, *options: str) -> dict:
@@ -115,7 +127,7 @@ def test_a_record_keeps_sums_and_no_samples(training):
 def test_a_killed_run_keeps_the_sums_of_its_first_minutes(training, tmp_path):
     """The last line of sums may be half a run old: their powers hold for the spans of the whole."""
     loop = Loop(1600)
-    run = loop.trace(tmp_path)
+    run = loop.trace(tmp_path, wait_at=1200)
     lines = run.path.read_text().splitlines(keepends=True)
     at = [i for i, line in enumerate(lines) if '"type":"sums"' in line.replace(" ", "")]
     assert len(at) >= 2
