@@ -73,20 +73,12 @@ def saving_of(
 
 def difference_sd(series: IntensitySeries, now: Runs, other: Runs) -> float:
     """Standard deviation of ln(other / now) of two schedules of the same steady power on one grid."""
-    weights = _weights(series, other) - _weights(series, now)
-    variance = 0.0
-    for index in np.unique(series.quality):
-        errors = series.errors.get(QUALITIES[int(index)])
-        if errors is None:
-            continue
-        chosen = series.quality == index
-        variance += grid_sd(series.edges_s[:-1][chosen], weights[chosen], errors) ** 2
-    return math.sqrt(variance)
+    return _sd(series, _weights(series, other) - _weights(series, now))
 
 
 def apart_sd(one: IntensitySeries, one_runs: Runs, other: IntensitySeries, other_runs: Runs) -> float:
     """Standard deviation of ln(other / one) of schedules on two grids, whose errors have nothing to do with each other."""
-    return math.hypot(_sd(one, one_runs), _sd(other, other_runs))
+    return math.hypot(_sd(one, _weights(one, one_runs)), _sd(other, _weights(other, other_runs)))
 
 
 def is_typical(series: IntensitySeries) -> bool:
@@ -111,8 +103,8 @@ def reason_against(saving: Saving, *, length_h: float, rests_on_typical: bool, m
     return ""
 
 
-def _sd(series: IntensitySeries, runs: Runs) -> float:
-    weights = _weights(series, runs)
+def _sd(series: IntensitySeries, weights: Array) -> float:
+    """Standard deviation of the logarithm of a weighted mean of the series, qualities taken as independent."""
     variance = 0.0
     for index in np.unique(series.quality):
         errors = series.errors.get(QUALITIES[int(index)])

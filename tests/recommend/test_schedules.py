@@ -170,5 +170,6 @@ def test_a_deadline_that_cannot_be_met_leaves_now():
 @pytest.mark.parametrize(
     ("seconds", "pause_s", "slot_s"), [(6 * HOUR, 300, 300), (6 * HOUR, 0, 900), (5400, 900, 900), (100, 0, 100), (61, 0, 900), (7, 0, 900)]
 )
-def test_a_slot_divides_work_pause_and_quarter_hour_or_is_a_minute_and_more(seconds, pause_s, slot_s):
-    assert slot_of(seconds, pause_s) in (slot_s, 60) or slot_of(seconds, pause_s) >= 60
+def test_a_slot_is_the_longest_that_divides_work_pause_and_a_quarter_of_an_hour(seconds, pause_s, slot_s):
+    """Where that would be under a minute, the work is rounded up to whole slots instead."""
+    assert slot_of(seconds, pause_s) == slot_s
