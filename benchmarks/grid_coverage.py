@@ -3,10 +3,14 @@
     python benchmarks/grid_coverage.py RAW_FOLDER
 
 RAW_FOLDER/grid holds the hourly files and `profile_transfer_error.csv`, which names 31 series and their last year. Of each series the
-profile (`scripts/build_grid_data.py`) and its four error numbers (`scripts/grid_errors.py`) are made from the years before that year; random runs in it
-are charged at last year's level. Printed: coverage by length of run with its standard error and the worst zones, coverage if the level had
-been known, coverage if hours were independent, and the error after correction by the last observed hour as a share of that before. Exits
-with 1 where a figure leaves its band by more than its standard error.
+profile (`scripts/build_grid_data.py`) and its four error numbers (`scripts/grid_errors.py`) are made from the years before that year, of this
+series and of all others; random runs in it are charged at last year's level. How much a zone is believed beside its class is estimated
+anew from those years (`scripts/grid_levels.py`), so that no constant stands between them and the year of the test.
+
+Printed: coverage by length of run with its standard error, on which side the truth lay else, and the worst zones; coverage if the level had
+been known, and if hours were independent; coverage by test year; the mean interval score beside a flat climatology's; the error after
+correction by the last observed hour as a share of that before; and what was learnt of levels before each test year. Exits with 1 where
+a figure leaves its band, on either side, by more than its standard error. `level_coverage.py` looks at the level alone.
 """
 
 import csv
@@ -26,7 +30,8 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "scripts"))
 
 from build_grid_data import shape  # noqa: E402
-from grid_errors import LEVEL_CLASSES, class_of, level_sd, residuals, terms  # noqa: E402
+from grid_errors import level_sd, residuals, terms  # noqa: E402
+from grid_levels import WEIGHTS, Spread, spread  # noqa: E402
 
 from carbonreport.combine.forecast import shares  # noqa: E402
 from carbonreport.combine.intervals import Z90, grid_sd  # noqa: E402
@@ -75,9 +80,9 @@ class Held:
         series = np.mean(shapes, axis=0)[cells(self.time_zone, year)]
         return np.asarray(series / series.mean(), dtype=np.float64)
 
-    def changes(self) -> list[float]:
-        """Changes of ln(level) from one year to the next, the last one known before the test year."""
-        years = sorted(self.years)
+    def changes(self, before: int | None = None) -> list[float]:
+        """Changes of ln(level) from one year to the next that were known before a year, else before the test year."""
+        years = [year for year in sorted(self.years) if before is None or year < before]
         return [float(np.log(self.years[b].mean() / self.years[a].mean())) for a, b in pairwise(years)]
 
 
@@ -119,21 +124,30 @@ def rows(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(lines))
 
 
-def changes_before(raw: Path, year: int, held: Sequence[Held]) -> Mapping[float, list[float]]:
-    """Changes of ln(level) that were known before a year, by class of level: of all zones, else of the series themselves."""
+def yearly_levels(raw: Path) -> dict[str, dict[int, float]]:
+    """Yearly means of the zones that have hours: the levels of many others follow from constants of the provider and do not move. [gCO2e/kWh]"""
+    with gzip.open(raw / "hourly_2022_123zones_lifecycle.csv.gz", "rt", encoding="utf-8") as lines:
+        zones = set(next(csv.reader(lines)))
     levels: dict[str, dict[int, float]] = defaultdict(dict)
     for row in rows(raw / "annual_averages.csv"):
-        if row["source"] == "electricitymaps_via_co2js" and int(row["year"]) < year and float(row["g_per_kwh"]) > 0:
+        if row["source"] == "electricitymaps_via_co2js" and row["zone"] in zones:
             levels[row["zone"]][int(row["year"])] = float(row["g_per_kwh"])
-    found: dict[float, list[float]] = {upper: [] for upper in LEVEL_CLASSES}
-    for by_year in levels.values():
-        for y in by_year:
-            if y - 1 in by_year:
-                found[class_of(by_year[y - 1])].append(float(np.log(by_year[y] / by_year[y - 1])))
-    if any(found.values()):
-        return found
-    pooled = [change for series in held if series.test_year <= year for change in series.changes()]
-    return dict.fromkeys(LEVEL_CLASSES, pooled)
+    return levels
+
+
+def known_before(levels: Mapping[int, float], year: int) -> tuple[float, list[float]]:
+    """Newest level of a zone before a year, and the changes of its logarithm. [gCO2e/kWh]"""
+    years = [y for y in sorted(levels) if y < year]
+    return levels[years[-1]], [float(np.log(levels[b] / levels[a])) for a, b in pairwise(years)]
+
+
+def changes_before(raw: Path, year: int, held: Sequence[Held]) -> Spread:
+    """How levels move, as far as it was known before a year: of all zones with hours, else, before 2023, of the series themselves."""
+    levels = yearly_levels(raw)
+    zones = [known_before(by_year, year) for by_year in levels.values() if min(by_year) < year]
+    if not any(changes for _, changes in zones):
+        zones = [(s.years[max(y for y in s.years if y < year)].mean(), s.changes(year)) for s in held if min(s.years) < year]
+    return spread(zones)
 
 
 def predicted(series: Held) -> Array:
@@ -144,19 +158,29 @@ def predicted(series: Held) -> Array:
     return np.asarray(level * mean_shape[months, hours], dtype=np.float64)[: series.test.size]
 
 
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """Shares of the random runs of a series whose truth lay in the interval, above it and below it."""
+
+    inside: float
+    above: float
+    below: float
+
+
 def main(folder: str) -> int:
     """Print the figures; 1 where one leaves its band."""
     raw = Path(folder) / "grid"
     held = read(raw)
-    covered: dict[int, dict[str, float]] = {length: {} for length in LENGTHS_H}
+    covered: dict[int, dict[str, Sides]] = {length: {} for length in LENGTHS_H}
     alone: dict[int, list[float]] = {length: [] for length in LENGTHS_H}
     known: dict[int, list[float]] = {length: [] for length in LENGTHS_H}
     by_lead: dict[int, list[float]] = {lead: [] for lead in LEADS_H}
     scores: dict[int, list[tuple[float, float]]] = {length: [] for length in LENGTHS_H}
     random = np.random.default_rng(20)
+    spreads = {year: changes_before(raw, year, held) for year in sorted({series.test_year for series in held})}
     for series in held:
         level = series.years[max(series.years)].mean()
-        sd = level_sd(series.changes(), changes_before(raw, series.test_year, held), level)
+        sd = level_sd(series.changes(), spreads[series.test_year], level)
         errors = GridErrors(terms(residuals(series.years, series.relative)), sd)
         typical = predicted(series)
         e = np.log(np.maximum(series.test, 0.5) / typical)
@@ -165,17 +189,20 @@ def main(folder: str) -> int:
             starts = random.integers(0, series.test.size - length, RUNS)
             off = np.log(np.maximum(truth[starts + length] - truth[starts], 0.5) / (guess[starts + length] - guess[starts]))
             hours, weights = 3600.0 * np.arange(length, dtype=np.float64), np.full(length, 1 / length)
-            covered[length][series.name] = _share(off, grid_sd(hours, weights, errors))
             half = Z90 * grid_sd(hours, weights, errors)
+            covered[length][series.name] = _sides(off, half)
             flat = np.log(np.maximum(truth[starts + length] - truth[starts], 0.5) / (length * level))
             scores[length].append((_score(off, -half, half), _score(flat, *_flat_interval(series, length, sd))))
-            known[length].append(_share(off - np.log(truth[-1] / guess[-1]), grid_sd(hours, weights, GridErrors(errors.terms))))
-            alone[length].append(_share(off, float(np.sqrt(sum(s**2 for s, _ in errors.terms) / length))))
+            level_known = Z90 * grid_sd(hours, weights, GridErrors(errors.terms))
+            known[length].append(_sides(off - np.log(truth[-1] / guess[-1]), level_known).inside)
+            alone[length].append(_sides(off, Z90 * float(np.sqrt(sum(s**2 for s, _ in errors.terms) / length))).inside)
         for lead in LEADS_H:
             share = float(shares(errors, np.array([float(lead)]))[0])
             by_lead[lead].append(float(np.sqrt(np.mean((e[lead:] - share * e[:-lead]) ** 2) / np.mean(e[lead:] ** 2))))
-    outside = report(covered, known, alone, by_lead)
-    return max(outside, report_scores(scores))
+    outside = [report(covered, known, alone), report_leads(by_lead), report_scores(scores)]
+    report_years(held, covered)
+    report_spreads(spreads)
+    return max(outside)
 
 
 def _flat_interval(series: Held, length: int, level_sd_: float) -> tuple[float, float]:
@@ -205,32 +232,43 @@ def report_scores(scores: Mapping[int, Sequence[tuple[float, float]]]) -> int:
     return int(outside > 0)
 
 
-def _share(off: Array, sd: float) -> float:
-    """Part of the errors inside a 90 % interval."""
-    return float(np.mean(np.abs(off) <= Z90 * sd))
+def _sides(off: Array, half: float) -> Sides:
+    """Where errors lie against a 90 % interval of this half width."""
+    above, below = float(np.mean(off > half)), float(np.mean(off < -half))
+    return Sides(1 - above - below, above, below)
 
 
-def report(
-    covered: Mapping[int, Mapping[str, float]],
-    known: Mapping[int, Sequence[float]],
-    alone: Mapping[int, Sequence[float]],
-    by_lead: Mapping[int, Sequence[float]],
-) -> int:
-    """Print the tables; 1 where a figure is outside its band."""
+def report(covered: Mapping[int, Mapping[str, Sides]], known: Mapping[int, Sequence[float]], alone: Mapping[int, Sequence[float]]) -> int:
+    """Print the coverage; 1 where it is outside its band by more than its standard error."""
     outside = 0
     print(f"coverage of the 90 % interval, {len(next(iter(covered.values())))} series, {RUNS} random runs each, last year's level")
     for length, zones in covered.items():
-        held = list(zones.values())
-        mean, error = float(np.mean(held)), float(np.std(held) / np.sqrt(len(held)))
+        inside = [sides.inside for sides in zones.values()]
+        mean, error = float(np.mean(inside)), float(np.std(inside, ddof=1) / np.sqrt(len(inside)))
         outside += not BAND[0] - error <= mean <= BAND[1] + error
-        worst = ", ".join(f"{name} {share * 100:.0f}" for name, share in sorted(zones.items(), key=lambda z: z[1])[:3])
+        above, below = (float(np.mean([getattr(sides, side) for sides in zones.values()])) for side in ("above", "below"))
+        worst = ", ".join(f"{name} {sides.inside * 100:.0f}" for name, sides in sorted(zones.items(), key=lambda z: z[1].inside)[:3])
         independent = float(np.mean(alone[length]))
         outside += length == 24 and not INDEPENDENT_BAND[0] <= independent <= INDEPENDENT_BAND[1]
-        level = float(np.mean(known[length]))
         print(
-            f"  {length:4d} h: {mean * 100:.1f} ± {error * 100:.1f} %   level known: {level * 100:.1f} %   independent hours: {independent * 100:.0f} %"
+            f"  {length:4d} h: {mean * 100:.1f} ± {error * 100:.1f} % ({_verdict(mean)}); truth above {above * 100:.1f}, below {below * 100:.1f} %; "
+            f"level known {float(np.mean(known[length])) * 100:.1f} %; independent hours {independent * 100:.0f} %"
         )
         print(f"          worst: {worst}")
+    return int(outside > 0)
+
+
+def _verdict(mean: float) -> str:
+    """Where a mean lies against the band, whatever its standard error."""
+    low, high = BAND
+    off = (mean - high if mean > high else low - mean if mean < low else 0.0) * 100
+    band = f"{low * 100:.0f}-{high * 100:.0f}"
+    return f"{off:.1f} {'above' if mean > high else 'below'} {band}" if off else f"within {band}"
+
+
+def report_leads(by_lead: Mapping[int, Sequence[float]]) -> int:
+    """Print what correction by the last hour leaves; 1 where it is outside its band."""
+    outside = 0
     print("error after correction by the last observed hour over that before, median of the series")
     for lead, ratios in by_lead.items():
         median = float(np.median(ratios))
@@ -238,6 +276,24 @@ def report(
         outside += not low <= median <= high
         print(f"  {lead:3d} h: {median:.2f}")
     return int(outside > 0)
+
+
+def report_years(held: Sequence[Held], covered: Mapping[int, Mapping[str, Sides]]) -> None:
+    """Print the coverage by test year: its zones share one weather and one market, so there are only as many independent draws as years."""
+    print("coverage by test year, at " + ", ".join(f"{length} h" for length in covered))
+    for year in sorted({series.test_year for series in held}):
+        names = [series.name for series in held if series.test_year == year]
+        means = [float(np.mean([zones[name].inside for name in names])) for zones in covered.values()]
+        print(f"  {year} ({len(names)} series): " + ", ".join(f"{mean * 100:.1f}" for mean in means) + " %")
+
+
+def report_spreads(spreads: Mapping[int, Spread]) -> None:
+    """Print what was learnt of levels before each test year."""
+    print("weight of the class, in changes of the zone's own, and sd of ln(level) after a year by class, from the years before")
+    for year, found in spreads.items():
+        weight = "no difference between zones" if found.weight >= WEIGHTS[-1] else f"{found.weight:.1f}"
+        ends = ", ".join(f"{sd:.3f} under {upper:.0f} g" for sd, upper in zip(found.sds, found.uppers, strict=True))
+        print(f"  {year}: {weight}; {ends}".replace(" under inf g", " above" if len(found.sds) > 1 else " for all"))
 
 
 if __name__ == "__main__":

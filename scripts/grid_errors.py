@@ -1,26 +1,24 @@
 """Error numbers of a typical profile out of past years: three terms that are forgotten in 6 h, 48 h and 60 days, and the level's.
 
 Each year is predicted by the shape of the others at its own level; what is left, e = ln(true / predicted), has a covariance by distance,
-to which the three terms are fitted without negative variances. The level's number is the change of ln(level) from one year to the
-next, drawn towards that of zones of its size. Used to test intervals on years that were left out: `benchmarks/grid_coverage.py`.
+to which the three terms are fitted without negative variances. The level's number is that of `scripts/grid_levels.py`. Nothing in
+either was set by hand: what a number rests on is the years that it is given. `benchmarks/grid_coverage.py` gives it those before a year and
+looks at that year.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from math import sqrt
 
 import numpy as np
+from grid_levels import Spread, t95
 from numpy.typing import NDArray
 
 from carbonreport.combine.intervals import Z90
 
 Array = NDArray[np.float64]
+# The form of the profile's error, not its size: `carbonreport/data/odbl/README.md` has a column for each.
 TAUS_H = (6.0, 48.0, 1440.0)
 LAGS_H = (0, 1, 2, 3, 4, 6, 9, 12, 18, 24, 36, 48, 72, 96, 168, 240, 336, 504, 720, 1080, 1440)
-# Weight of the class against one change of the zone's own level: of those tried, the likeliest for the changes of the zones' levels
-# from 2022 to 2023, given those from 2021 to 2022.
-CLASS_WEIGHT = 1.5
-LEVEL_CLASSES = (50.0, 150.0, 300.0, 500.0, float("inf"))
-
-Shape = Callable[[Sequence[int]], Array]
 
 
 def residuals(years: Mapping[int, Array], typical: Callable[[int, Sequence[int]], Array]) -> list[Array]:
@@ -64,19 +62,14 @@ def nonnegative(basis: Array, wanted: Array) -> Array:
     return best
 
 
-def level_sd(own: Sequence[float], everybody: Mapping[float, Sequence[float]], level: float) -> float:
-    """Sd of ln(level) after one year.
+def level_sd(own: Sequence[float], everybody: Spread, level: float) -> float:
+    """Sd of ln(level) after one year; 1.645 of it reach as far as 90 % of the t do.
 
     Args:
         own: Changes of ln(level) of the zone.
-        everybody: Changes of zones by the upper end of their class.
+        everybody: What the zones as a whole say of one's changes.
         level: The zone's. [gCO2e/kWh]
     """
-    of_class = np.asarray(everybody[class_of(level)])
-    mean_square = float(np.quantile(np.abs(of_class), 0.9) / Z90) ** 2  # a 90 % interval is wanted, and a few islands change a lot
-    return float(np.sqrt((CLASS_WEIGHT * mean_square + sum(change**2 for change in own)) / (CLASS_WEIGHT + len(own))))
-
-
-def class_of(level: float) -> float:
-    """Upper end of the class of a level. [gCO2e/kWh]"""
-    return next(upper for upper in LEVEL_CLASSES if level < upper)
+    freedom = everybody.weight + len(own)
+    variance = (everybody.weight * everybody.sd_at(level) ** 2 + sum(change**2 for change in own)) / freedom
+    return sqrt(variance) * t95(freedom) / Z90

@@ -135,7 +135,7 @@ def _pue(
         has_own = site.pue_model is not None
         return None, f"its record has a PUE of its own, {place.pue.value:.2f}; the site's model is not used" if has_own else ""
     if site.pue_model is None or site.pue != place.pue:
-        return None, "no site file with that model of its PUE was found; give --site FILE"
+        return None, f"its PUE is that of a {place.pue.source}; give --site FILE with these numbers and the place, which no record holds"
     try:
         found = fetched_hours(run, site.pue_model, environ, offline=offline, source=source)
     except CarbonreportError as error:

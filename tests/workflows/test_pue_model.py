@@ -168,6 +168,20 @@ def test_weather_that_cannot_be_had_keeps_nobody_from_the_intensities(folder):
     assert "give --site FILE" in missing.without_pue
 
 
+def test_without_the_site_file_refresh_says_its_numbers_and_a_file_with_them_and_the_place_serves(folder):
+    lost = site_file(folder, SEASONS + ', source = "operator"')
+    record = recorded(folder, lost)
+    lost.unlink()
+
+    without = refresh(record, PlaceOptions(), environ={}, source=EmbeddedGrid(), weather=SKY)
+
+    assert without.pue is None
+    assert "dry-bulb model fitted to 1.12 in winter and 1.30 in summer, operator; give --site FILE" in without.without_pue
+    (folder / "again").mkdir()
+    again = site_file(folder / "again", SEASONS + ', source = "operator"')
+    assert refresh(record, PlaceOptions(site=str(again)), environ={}, source=EmbeddedGrid(), weather=SKY).pue is not None
+
+
 def test_a_file_of_temperatures_needs_no_network(folder):
     (folder / "air.csv").write_text(
         "time,temperature (°C)\n2026-07-15T11:00Z,30\n2026-07-15T12:00Z,20\n2026-07-15T13:00Z,\n2026-07-15T14:00Z,5\n"
