@@ -214,13 +214,16 @@ def boxcar_of(run, options, true_watts, short_ms, loads):
     print(f"    samples read as 20 ms means: C {watts:.0f} W, off by {watts - true_watts:+.0f}, residual {found.residual_watts:.0f} W")
 
 
+LENGTHS_MS = ((24, 32), (32, 48), (48, 72))
+
+
 def single(options):
     loads, counter = Loads(), Counter()
     truth = {name: counter.watts_of(lambda n=name: loads.run(n, 0.024)) for name in "AC"}
     print("    alone [W]:", {k: round(v) for k, v in truth.items()}, "contrast", round(truth["A"] - truth["C"]))
     rng = random.Random(6)
-    errors, covered = {"24-32": [], "48-72": []}, []
-    for part in range(4):
+    found = []
+    for part in range(10):
         with carbonreport.trace(f"single{part}", out=options.out, edges="gpu", meters=("nvml",)) as run:
             time.sleep(0.5)
             for i in range(29):
@@ -232,21 +235,38 @@ def single(options):
         sums = run.record.sums[0]
         mean_watts = sums.joules / sums.seconds
         truth = pooled(sums) or truth
-        print("    in place [W]:", {k: round(v) for k, v in truth.items()})
+        missing = sum(left_out(e, sums.sensor.period_s) for e in sums.excerpts)
+        print(f"    in place [W]: { {k: round(v) for k, v in truth.items()} }, samples missing: {missing}")
         for excerpt in sums.excerpts:
             for column, seconds, watts, sd in single_spans(excerpt, sums.sensor, mean_watts):
                 name = sums.paths[column][:1]
-                if name not in truth:
-                    continue
-                error = watts - truth[name]
-                covered.append(abs(error) < QUANTILE * sd)
-                kind = "24-32" if seconds < 0.032 else "48-72" if seconds >= 0.048 else None
-                if kind:
-                    errors[kind].append(error)
-    for kind, values in errors.items():
-        v = np.array(values)
-        print(f"    {kind} ms: {v.size} spans, 90 % within {np.percentile(np.abs(v), 90):.1f} W, median error {np.median(v):+.1f} W")
-    print(f"    inside their printed 90 %: {np.mean(covered):.2f} of {len(covered)}")
+                if name in truth:
+                    found.append((1000 * seconds, watts - truth[name], sd))
+    tell_singles(found)
+
+
+def left_out(excerpt, period_s):
+    """Slots of the sensor's lattice without a sample; a late sample is up to 0.56 of a period after its slot."""
+    slots = np.array([t for t, _ in excerpt.samples]) / period_s
+    slots -= slots[0]
+    phase = np.median((slots + 0.5) % 1) - 0.5
+    return int((np.diff(np.floor(slots - phase + 0.1)) - 1).clip(0).sum())
+
+
+def tell_singles(found):
+    """Error percentiles and coverage of (length [ms], error [W], sd [W]) by length."""
+    rows = np.array(found)
+    for low_ms, high_ms in (*LENGTHS_MS, (0, 1000)):
+        length_ms, errors, sds = rows[(rows[:, 0] >= low_ms) & (rows[:, 0] < high_ms)].T
+        if not length_ms.size:
+            continue
+        p50, p90, most = np.percentile(np.abs(errors), [50, 90, 100])
+        name = f"{low_ms}-{high_ms} ms" if low_ms else "all"
+        print(
+            f"    {name}: {length_ms.size} spans, errors 50 % within {p50:.1f} W, 90 % within {p90:.1f} W, largest {most:.1f} W, "
+            f"median {np.median(errors):+.1f} W; inside their printed 90 %: {np.mean(np.abs(errors) < QUANTILE * sds):.3f}, "
+            f"median half-width {QUANTILE * np.median(sds):.1f} W"
+        )
 
 
 def pooled(sums):

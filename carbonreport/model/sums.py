@@ -115,7 +115,7 @@ class Excerpt:
     """Samples around a stretch of a path that did not repeat often, and what was open meanwhile.
 
     Attributes:
-        samples: (offset_s, watts) on the sensor's lattice.
+        samples: (offset_s, watts), rising, as they were taken.
         stretches: (path's column, from_s, to_s, share), rising.
     """
 
