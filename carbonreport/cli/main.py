@@ -23,6 +23,7 @@ _COMMANDS = {
     "verify": "Recompute a statement and find any changed digit.",
     "refresh": "Fetch the hours of runs that had no network.",
     "grid": "Look at grid zones and their typical days.",
+    "restore": "Put GPUs back as they were before runs that died.",
     "doctor": "Say what this machine can measure, and what would help.",
 }
 

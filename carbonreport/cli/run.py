@@ -1,5 +1,6 @@
 """`carbonreport run -- COMMAND`."""
 
+import os
 from pathlib import Path
 
 import click
@@ -17,6 +18,13 @@ from carbonreport.workflows.run import Finished, run_command
 @click.option("--out", metavar="DIR", default="runs", show_default=True, type=click.Path(path_type=Path), help="Folder of the record.")
 @click.option("--interval", metavar="S", default=1.0, show_default=True, type=float, help="Seconds between polls, 0.1 to 2.")
 @click.option("--share-gpus", is_flag=True, help="Split NVIDIA boards that others use too by use of their cores: an estimate.")
+@click.option(
+    "--power-cap",
+    metavar="W",
+    help="Power cap of every NVIDIA GPU of the run, or by board 0=300,1=250; put back at the end. Refused, COMMAND does not start.",
+)
+@click.option("--cap-if-allowed", metavar="W", help="The same; refused, COMMAND runs without it and the record says so.")
+@click.option("--dry-run", is_flag=True, help="Say what would be set and put back; set nothing and start nothing.")
 @click.option("--quiet", is_flag=True, help="No summary at the end.")
 @place_options()
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
@@ -26,6 +34,9 @@ def command(
     out: Path,
     interval: float,
     share_gpus: bool,
+    power_cap: str | None,
+    cap_if_allowed: str | None,
+    dry_run: bool,
     quiet: bool,
     command: tuple[str, ...],
     place: PlaceOptions,
@@ -34,12 +45,36 @@ def command(
 
     Standard output is untouched, signals and the exit code are passed through; a summary comes on standard error.
     """
-    finished = run_command(command, name=name, kind=kind, folder=out, options=place, interval_s=interval, share_gpus=share_gpus)
+    if power_cap is not None and cap_if_allowed is not None:
+        raise click.UsageError("--power-cap and --cap-if-allowed are two ways of one thing: give one")
+    cap = power_cap if power_cap is not None else cap_if_allowed
+    if dry_run:
+        return _say_what_would_be_set(cap)
+    finished = run_command(
+        command,
+        name=name,
+        kind=kind,
+        folder=out,
+        options=place,
+        interval_s=interval,
+        share_gpus=share_gpus,
+        power_cap=cap,
+        is_cap_optional=power_cap is None,
+    )
     if finished.message:
         click.echo(f"carbonreport: error: {finished.message}", err=True)
     elif not quiet:
         _summarise(finished, place)
     return finished.code
+
+
+def _say_what_would_be_set(cap: str | None) -> int:
+    if cap is None:
+        raise click.UsageError("--dry-run says what would be set on GPUs: give --power-cap")
+    from carbonreport.workflows.knobs import asked_caps, dry_run
+
+    dry_run(asked_caps(cap), os.environ, click.echo)
+    return 0
 
 
 def _summarise(finished: Finished, place: PlaceOptions) -> None:

@@ -68,15 +68,26 @@ class Sampler:
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="carbonreport-sampler", daemon=True)
         self._end_s: float | None = None
+        self._last_lines: tuple[dict[str, object], ...] = ()
+        self._last_notes: tuple[Note, ...] = ()
         self.result: Result | None = None
 
     def start(self) -> None:
         """Start the thread; it opens the meters itself."""
         self._thread.start()
 
-    def stop(self, timeout_s: float) -> bool:
-        """End the run now and wait for the last poll; False where a driver hangs longer than the timeout."""
+    def end(self) -> None:
+        """The run ends now; what `stop` still does does not count."""
         self._end_s = self._clock.offset_s()
+
+    def say_last(self, lines: Sequence[dict[str, object]], notes: Sequence[Note]) -> None:
+        """Lines and notes that belong before the record's last line; called before `stop`."""
+        self._last_lines, self._last_notes = tuple(lines), tuple(notes)
+
+    def stop(self, timeout_s: float) -> bool:
+        """End the run and wait for the last poll; False where a driver hangs longer than the timeout."""
+        if self._end_s is None:
+            self.end()
         self._stop.set()
         self._thread.join(timeout_s)
         return not self._thread.is_alive()
@@ -269,6 +280,10 @@ class Sampler:
         self._note_spans()
         self._flush(float("inf"))
         self._append_sums()
+        for line in self._last_lines:
+            self._writer.append(line)
+        for note in self._last_notes:
+            self._note(note)
         joules = {device: curve.joules_at(end_s) * self._gains.get(device, 1.0) for device, curve in self._curves.items()}
         self.result = Result(end_s, joules, tuple(self._notes.values()))
         self._writer.append(end_line(end_s, self._gains, self._unseen, self._unused()))

@@ -8,18 +8,21 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from carbonreport.errors import OutputError
+from carbonreport.errors import CarbonreportError
 from carbonreport.measure.clock import Clock, RunClock, SystemClock
 from carbonreport.measure.edges import EdgeSource
+from carbonreport.measure.knobs import Setting
 from carbonreport.measure.sampler import Ladder, Result, Sampler
 from carbonreport.measure.spans import Occurrence, SpanQueue
 from carbonreport.measure.variables import RUN_VARIABLE
+from carbonreport.model.notes import Note
 from carbonreport.model.run import Place, RunKind, RunRecord
-from carbonreport.store.writer import RecordWriter, header, new_record_path
+from carbonreport.store.writer import RecordWriter, header, knobs_line, new_record_path, note_line
 
 if TYPE_CHECKING:
     from carbonreport.measure.claim import Claim
     from carbonreport.measure.ranks import Rank
+    from carbonreport.model.knobs import KnobsHeld
 
 _STOP_TIMEOUT_S = 10.0
 
@@ -43,6 +46,7 @@ class RunPlan:
         new_id: Makes a random run id.
         rank: Which process of a distributed job this is, or None.
         locks: Folder in which the ranks of a host agree on who measures it.
+        knobs: What is set on boards while the run lasts, or None.
     """
 
     name: str
@@ -59,6 +63,7 @@ class RunPlan:
     new_id: Callable[[], str] = lambda: os.urandom(8).hex()
     rank: "Rank | None" = None
     locks: Path | None = None
+    knobs: Setting | None = None
 
 
 class Run:
@@ -81,6 +86,7 @@ class Run:
 
         Raises:
             OutputError: The folder cannot be written.
+            CarbonreportError: A cap or clock is refused; nothing was set.
             RuntimeError: The run was started before.
         """
         if self._claim is not None:
@@ -90,17 +96,23 @@ class Run:
         plan, clock = self._plan, RunClock(self._plan.clock)
         self._claim = claim(plan.rank, plan.locks) if plan.rank and plan.locks else Claim()
         ladders = [ladder for ladder in plan.ladders if self._claim.covers(ladder[0][0])]
-        if plan.ladders and not ladders:
-            self._claim.release()
-            self._queue.close()
-            return self
+        self._pid = os.getpid()
         try:
+            held, notes = ((), ()) if plan.knobs is None else plan.knobs.start()
+            if plan.ladders and not ladders:
+                self._claim.release()
+                self._queue.close()
+                _ACTIVE.add(self)
+                return self
             writer = self._record_of(clock)
-        except OutputError:
+        except CarbonreportError:
+            self._take_back()
             self._claim.release()
             self._claim = None
             raise
-        self.path, self._pid = writer.path, os.getpid()
+        for line in (*map(knobs_line, held), *map(note_line, notes)):
+            writer.append(line)
+        self.path = writer.path
         self._sampler = Sampler(clock, ladders, writer, self._queue, plan.interval_s, plan.edges)
         os.environ[RUN_VARIABLE] = self.id
         _ACTIVE.add(self)
@@ -123,15 +135,25 @@ class Run:
     def stop(self) -> Result | None:
         """End the run; its numbers, or None in a forked child, a second time, or where a driver hangs."""
         sampler, self._sampler = self._sampler, None
-        if sampler is None or self._pid != os.getpid():
+        if self._pid != os.getpid():
             return None
         _ACTIVE.discard(self)
+        if sampler is None:
+            self._take_back()
+            return None
+        sampler.end()
+        held, notes = self._take_back()
+        sampler.say_last([knobs_line(one) for one in held], notes)
         self._restore_variable()
         is_finished = sampler.stop(_STOP_TIMEOUT_S)
         self._queue.close()
         if self._claim is not None:
             self._claim.release()
         return sampler.result if is_finished else None
+
+    def _take_back(self) -> "tuple[tuple[KnobsHeld, ...], tuple[Note, ...]]":
+        """Put the boards back as they were; nothing where nothing was set, or a second time."""
+        return ((), ()) if self._plan.knobs is None else self._plan.knobs.stop()
 
     def _restore_variable(self) -> None:
         if os.environ.get(RUN_VARIABLE) != self.id:
@@ -174,6 +196,8 @@ class Run:
     def forget(self) -> None:
         """Drop sampler and queue: this process is a fork, the parent goes on measuring."""
         self._queue.close()
+        if self._plan.knobs is not None:
+            self._plan.knobs.abandon()
         if self._claim is not None:
             self._claim.abandon()
         if self._sampler is not None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Literal
 
+from carbonreport.model.knobs import KnobsHeld
 from carbonreport.model.notes import Note
 from carbonreport.model.origin import Origin
 from carbonreport.model.pue import PueProfile
@@ -169,6 +170,7 @@ class RunRecord:
         traces: One a device.
         spans: By path and quarter hour.
         sums: What each device's power samples say of the spans; empty where there were no spans or no known sensor.
+        knobs: What was set on boards during the run, and what became of it.
         unused: Ids of visible boards on which no process of the run was seen; they were read and do not count.
         environment: Versions and hardware in words: driver, cpu, python, carbonreport.
         notes: What a reader must know of how it was recorded.
@@ -186,6 +188,7 @@ class RunRecord:
     traces: tuple[EnergyTrace, ...]
     spans: tuple[Span, ...] = ()
     sums: tuple[SpanSums, ...] = ()
+    knobs: tuple[KnobsHeld, ...] = ()
     unused: tuple[str, ...] = ()
     place: Place = field(default_factory=Place)
     parent: str | None = None

@@ -6,6 +6,7 @@ from dataclasses import replace
 from carbonreport.combine.overlap import one_a_job
 from carbonreport.model.footprint import ChargedRun, Footprint
 from carbonreport.model.statement import Details
+from carbonreport.render.caps import settings_of
 from carbonreport.render.digits import Shown, counted, duration, percent, plain, shown
 from carbonreport.render.form_words import NOBREAK, NOT_GIVEN, functional_unit, said, time_in_words, unsaid
 from carbonreport.render.forms import card, card_rows, gpai_rows, sci_rows
@@ -136,7 +137,8 @@ def _setup(footprint: Footprint, runs: Sequence[ChargedRun]) -> str:
     spans = list(dict.fromkeys(shortened(span.path, 40) for span in footprint.spans if span.is_top_level))
     what = f"time, and energy by hour, of {hardware(footprint, runs)}" if footprint.devices else "time"
     recorded = [what, *versions, *([f"spans {listed(spans[:_MOST_GROUPS])}"] if spans else [])]
-    return f"Recorded: {'; '.join(recorded)}. Values of hyper-parameters: not recorded."
+    settings = "".join(f" {sentence.text}" for sentence in settings_of(runs))
+    return f"Recorded: {'; '.join(recorded)}.{settings} Values of hyper-parameters: not recorded."
 
 
 def _values(runs: Sequence[ChargedRun], name: str) -> list[str]:

@@ -12,6 +12,7 @@ from carbonreport.model.quantity import Quantity
 from carbonreport.model.run import DeviceKind, RunKind
 from carbonreport.model.series import Quality
 from carbonreport.model.statement import Sentence
+from carbonreport.render.caps import settings_of
 from carbonreport.render.digits import counted, duration, percent, plain, scaled, shown
 from carbonreport.render.setting import (
     Group,
@@ -59,7 +60,7 @@ def paragraph(footprint: Footprint, runs: Sequence[ChargedRun], groups: Sequence
         return (*sentences, Sentence(nothing_read(footprint)), _made_by(setting))
     if footprint.run_seconds == 0:
         return (*sentences, Sentence("It has no length, so that there is nothing to charge."), _made_by(setting))
-    sentences += [_what_it_drew(footprint, runs), _facility(footprint, runs), _emissions(footprint, setting, runs)]
+    sentences += [_what_it_drew(footprint, runs), *settings_of(runs), _facility(footprint, runs), _emissions(footprint, setting, runs)]
     sentences += [
         *_market(footprint),
         *_embodied(footprint),

@@ -10,6 +10,7 @@ from typing import Literal
 import msgspec
 
 from carbonreport.errors import BadPue, RecordError
+from carbonreport.model.knobs import Knobs, KnobsHeld
 from carbonreport.model.notes import Note
 from carbonreport.model.origin import Origin
 from carbonreport.model.pue import PueProfile
@@ -89,6 +90,16 @@ class _Spans(msgspec.Struct, tag_field="type", tag="spans"):
     spans: list[_SpanRow]
 
 
+class _Knobs(msgspec.Struct, tag_field="type", tag="knobs"):
+    device: str
+    requested: Knobs
+    before_watts: float | None
+    enforced_watts: float | None
+    is_held: bool | None = None
+    capped_seconds: float | None = None
+    seconds: float | None = None
+
+
 class _Note(msgspec.Struct, tag_field="type", tag="note"):
     slug: str
     text: str
@@ -117,7 +128,7 @@ class _Tail(msgspec.Struct):
     unused: list[str] = []
 
 
-_Line = _Run | _Device | _Points | _Gap | _Spans | SumsLine | _Note | _Environment | _End
+_Line = _Run | _Device | _Points | _Gap | _Spans | SumsLine | _Knobs | _Note | _Environment | _End
 _LINE = msgspec.json.Decoder(_Line)
 _TAIL = msgspec.json.Decoder(_Tail)
 
@@ -176,6 +187,7 @@ class _Builder:
         self.gaps: dict[str, list[tuple[float, float]]] = defaultdict(list)
         self.spans: list[tuple[_SpanRow, list[str]]] = []
         self.sums: dict[str, SumsLine] = {}
+        self.knobs: dict[str, KnobsHeld] = {}
         self.batch = -1
         self.notes: list[Note] = []
         self.environment: dict[str, str] = {}
@@ -209,6 +221,10 @@ class _Builder:
                 self.spans += [(row, line.devices) for row in line.spans]
             case SumsLine():
                 self.sums[line.device] = line
+            case _Knobs():
+                self.knobs[line.device] = KnobsHeld(
+                    line.device, line.requested, line.before_watts, line.enforced_watts, line.is_held, line.capped_seconds, line.seconds
+                )
             case _Note():
                 self.notes.append(Note(line.slug, line.text))
             case _Environment():
@@ -274,6 +290,7 @@ class _Builder:
             traces=tuple(traces),
             spans=tuple(_merged_spans(self.spans, end.gains)),
             sums=tuple(sums_of(line, end.gains.get(line.device, 1.0)) for line in self.sums.values()),
+            knobs=tuple(self.knobs.values()),
             unused=tuple(dict.fromkeys(end.unused)),
             place=_place(run.place),
             parent=run.parent,

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from carbonreport.errors import OutputError
+from carbonreport.model.knobs import KnobsHeld
 from carbonreport.model.notes import Note
 from carbonreport.model.run import Device, Place, RunRecord, Span
 from carbonreport.model.sums import NormalEquations, SpanSums
@@ -151,6 +152,11 @@ def note_line(note: Note) -> dict[str, Any]:
     return {"type": "note", "slug": note.slug, "text": note.text}
 
 
+def knobs_line(held: KnobsHeld) -> dict[str, Any]:
+    """What is set on a board; a later line of the same device, with what became of it, replaces it."""
+    return {"type": "knobs", **asdict(held)}
+
+
 def sums_line(sums: SpanSums) -> dict[str, Any]:
     """What a device's samples say of the spans so far; a later line of the same device replaces it."""
     return {
@@ -219,6 +225,8 @@ def save(run: RunRecord, path: Path) -> Path:
         writer.append(spans_line(0, run.spans, ids))
     for sums in run.sums:
         writer.append(sums_line(sums))
+    for held in run.knobs:
+        writer.append(knobs_line(held))
     for note in run.notes:
         writer.append(note_line(note))
     writer.append(end_line(run.duration_s, {}, unused=run.unused))

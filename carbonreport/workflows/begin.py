@@ -20,6 +20,7 @@ from carbonreport.workflows.place import PlaceOptions, recording_place, site_of
 
 if TYPE_CHECKING:
     from carbonreport.measure.edges import EdgeSource
+    from carbonreport.measure.knobs import Setting
     from carbonreport.site import Site
 
 EdgeKind = Literal["host", "gpu"]
@@ -40,6 +41,8 @@ def plan_run(
     environ: Mapping[str, str],
     edges: EdgeKind = "host",
     share_gpus: bool = False,
+    power_cap_watts: "float | Mapping[str | int, float] | str | None" = None,
+    is_cap_optional: bool = False,
 ) -> RunPlan:
     """Check what the caller said and decide what to measure. Raises as `trace` does."""
     if name is None or not str(name).strip():  # out of a variable that nobody set
@@ -64,6 +67,7 @@ def plan_run(
         rank=rank_of(environ, os.getppid()),
         locks=runtime_folder(environ),
         edges=_edges(edges),
+        knobs=_knobs(power_cap_watts, environ, is_optional=is_cap_optional),
     )
 
 
@@ -88,6 +92,15 @@ def _creator(name: str, site: "Site | None", *, share_gpus: bool) -> Callable[[]
     if plug_in == "nvml" and share_gpus:
         options |= {"share": "by SM utilisation"}
     return lambda: load_plugin("meter", plug_in, options)
+
+
+def _knobs(caps: "float | Mapping[str | int, float] | str | None", environ: Mapping[str, str], *, is_optional: bool) -> "Setting | None":
+    """What is set on boards; imported only where something is."""
+    if caps is None:
+        return None
+    from carbonreport.workflows.knobs import RunKnobs, asked_caps
+
+    return RunKnobs(asked_caps(caps), is_optional=is_optional, environ=environ)
 
 
 def _edges(kind: EdgeKind) -> "EdgeSource | None":

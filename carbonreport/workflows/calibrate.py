@@ -12,10 +12,11 @@ from carbonreport.combine.lattice import Lattice
 from carbonreport.errors import MeterError
 from carbonreport.measure import torch_edges
 from carbonreport.measure.clock import RunClock, SystemClock
-from carbonreport.measure.meters.nvml import NvmlMeter, binding
+from carbonreport.measure.meters.nvml import NvmlMeter
 from carbonreport.measure.nvml_power import BufferedPower, Calls
 from carbonreport.measure.torch_load import KnownLoad, Stretch
 from carbonreport.measure.visible import Board
+from carbonreport.nvml import binding
 from carbonreport.sensors import calibrations_path, keep
 
 SECONDS = 20.0

@@ -12,6 +12,8 @@ from carbonreport.measure.host import host_time_zone
 from carbonreport.measure.meter import Meter
 from carbonreport.model.run import Device
 from carbonreport.plugins import load as load_plugin
+from carbonreport.workflows.cap_finding import cap_finding
+from carbonreport.workflows.finding import Finding
 from carbonreport.workflows.place import PlaceOptions, recording_place, site_of
 
 _EXTRAS = (
@@ -26,23 +28,6 @@ _HOST_COUNTERS = {
     "rapl": "sudo chmod a+r /sys/class/powercap/intel-rapl:*/energy_uj",
     "perf": "sudo sysctl kernel.perf_event_paranoid=0",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing that was looked at.
-
-    Attributes:
-        subject: GPUs, processors, memory, place, …
-        state: "measured", "estimated", "missing", "known" or "unknown".
-        text: What was found, and why it is so.
-        remedy: The exact command or option that would improve it, or "".
-    """
-
-    subject: str
-    state: str
-    text: str
-    remedy: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +53,14 @@ def diagnose(
     clock: Clock | None = None,
     folder: Path = Path(),
     has_package: Callable[[str], bool] = lambda name: importlib.util.find_spec(name) is not None,
+    look_at_caps: Callable[[Mapping[str, str]], Finding | None] = cap_finding,
 ) -> Diagnosis:
     """Open every meter as a run would, look at the place and the extras."""
     run_clock = RunClock(clock or SystemClock())
     gpus, gpu_finding = _gpus(create, run_clock)
     host, host_findings = _host(create, run_clock)
-    findings = [gpu_finding, *host_findings, *_place(options, environ, folder), *_extras(has_package)]
+    caps = look_at_caps(environ)
+    findings = [gpu_finding, *host_findings, *([caps] if caps else []), *_place(options, environ, folder), *_extras(has_package)]
     devices = (*gpus, *host)
     return Diagnosis(devices, tuple(findings), tuple(_cannot_say(devices, findings)))
 

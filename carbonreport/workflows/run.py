@@ -49,12 +49,14 @@ def run_command(
     options: PlaceOptions,
     interval_s: float,
     share_gpus: bool = False,
+    power_cap: str | None = None,
+    is_cap_optional: bool = False,
     environ: Mapping[str, str] = os.environ,
 ) -> Finished:
     """Run a command to its end under a tracer; one that cannot be started leaves no record.
 
     Raises:
-        CarbonreportError: The place or the folder cannot be used; the command was not started.
+        CarbonreportError: The place or the folder cannot be used, or a cap is refused; the command was not started.
     """
     if name is not None and not name.strip():
         raise CarbonreportError("--name is empty; give a name, or leave it out for that of the script")
@@ -66,6 +68,8 @@ def run_command(
         interval_s=interval_s,
         meters=None,
         share_gpus=share_gpus,
+        power_cap_watts=power_cap,
+        is_cap_optional=is_cap_optional,
         environ=environ,
     )
     run = Run(plan)

@@ -2,7 +2,7 @@
 
 import functools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -27,6 +27,8 @@ def trace(
     edges: "EdgeKind" = "host",
     meters: tuple[str, ...] | None = None,
     share_gpus: bool = False,
+    power_cap_watts: "float | Mapping[str | int, float] | None" = None,
+    cap_is_optional: bool = False,
 ) -> Run:
     """A run to be measured, as a `with` block: `with trace("train-resnet", zone="DE") as run: …`.
 
@@ -43,12 +45,16 @@ def trace(
         meters: Names of the meters to use instead of all that work here, such as ("nvml",).
         share_gpus: Count of NVIDIA boards that others use too only the run's share of the use of their cores: an estimate, with a
             wide interval; else whole boards count and a note says that they are shared.
+        power_cap_watts: Power cap of every NVIDIA board of the run, or by board: {0: 300, "GPU-1234": 250}. It is put back when the run ends,
+            however it ends. [W]
+        cap_is_optional: Go on without a cap that is refused, with a note, instead of raising.
 
     Raises:
         UnknownZone: No such grid zone.
         BadPue: Below 1, or not a PUE.
         SiteError: A wrong field in the site file.
         CarbonreportError: No name, no such kind, GPU edges without a GPU, or an interval that the driver's buffer does not bridge.
+        ControlError: The cap is refused; raised when the block is entered, with nothing set.
         OutputError: The folder cannot be written; raised when the block is entered.
     """
     from carbonreport.workflows.begin import plan_run
@@ -64,6 +70,8 @@ def trace(
         meters=meters,
         edges=edges,
         share_gpus=share_gpus,
+        power_cap_watts=power_cap_watts,
+        is_cap_optional=cap_is_optional,
         environ=os.environ,
     )
     return Run(plan)

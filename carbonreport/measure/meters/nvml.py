@@ -1,14 +1,11 @@
 """NVIDIA GPUs: finds the boards that the program may use and reads each as well as it can be read (gauges.py)."""
 
-import ctypes
 import os
-import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from importlib import import_module
 from typing import Any
 
-from carbonreport.errors import DeviceLost, MeterAbsent, MeterDenied, MeterError
+from carbonreport.errors import DeviceLost, MeterAbsent, MeterError
 from carbonreport.measure.clock import RunClock
 from carbonreport.measure.gauges import Gauge, SensorOf, best_gauge
 from carbonreport.measure.meter import Gap, Meter, Poll
@@ -20,15 +17,8 @@ from carbonreport.measure.visible import Board, order_doubt, visible
 from carbonreport.model.notes import Note
 from carbonreport.model.run import Device
 from carbonreport.model.sensor import Sensor
+from carbonreport.nvml import binding, start, stop
 from carbonreport.sensors import ReadingKind, calibrations_path, find_sensor
-
-WAYS_OUT = {
-    "NVMLError_LibraryNotFound": "libnvidia-ml.so.1 was not found: install the NVIDIA driver, or start the container with --gpus all",
-    "NVMLError_DriverNotLoaded": "the NVIDIA driver is not loaded: sudo modprobe nvidia",
-    "NVMLError_LibRmVersionMismatch": "the NVIDIA driver was updated while the old one runs: restart the machine",
-    "NVMLError_NoPermission": "the NVIDIA driver may not be used here: add the user to the group of /dev/nvidiactl (ls -l /dev/nvidiactl)",
-}
-_START_ERRORS = {"NVMLError_LibraryNotFound": MeterAbsent, "NVMLError_DriverNotLoaded": MeterAbsent, "NVMLError_NoPermission": MeterDenied}
 
 
 def create(options: Mapping[str, str]) -> Meter:
@@ -45,12 +35,17 @@ def available() -> str | None:
     """None where NVML answers, else why not and the way out."""
     try:
         nvml = binding()
-        _start(nvml)
+        start(nvml)
     except MeterError as error:
         return str(error)
     count = asked(nvml, "nvmlDeviceGetCount")
-    _stop(nvml)
+    stop(nvml)
     return None if count else _nothing_visible(0, os.environ)
+
+
+def boards_of_run(nvml: Any, environ: Mapping[str, str]) -> tuple[Board, ...]:
+    """The boards that a program with this environment is shown, in CUDA's order; the driver's library is started."""
+    return NvmlMeter(nvml, environ).find()
 
 
 class NvmlMeter:
@@ -94,7 +89,7 @@ class NvmlMeter:
 
     def open(self, clock: RunClock) -> tuple[Device, ...]:
         """See Meter."""
-        _start(self._nvml)
+        start(self._nvml)
         self._clock = clock
         try:
             handles = self._handles()
@@ -140,11 +135,15 @@ class NvmlMeter:
 
     def close(self) -> None:
         """See Meter."""
-        _stop(self._nvml)
+        stop(self._nvml)
 
     def boards(self) -> tuple[tuple[Board, Calls], ...]:
         """The boards that are read, in CUDA's order, and how to ask them; empty before `open`."""
         return tuple((gauge.board, gauge.calls) for gauge in self._gauges)
+
+    def find(self) -> tuple[Board, ...]:
+        """The visible boards, without reading any of them; the library is started."""
+        return self._visible(self._handles())
 
     def _handles(self) -> dict[Board, Any]:
         """Handles in PCI order; boards that a container hides do not count, as for CUDA."""
@@ -223,34 +222,6 @@ class NvmlMeter:
         facts = {"gpus": ", ".join(f"{count} x {name}" for name, count in sorted(models.items()))}
         driver = asked(self._nvml, "nvmlSystemGetDriverVersion")
         return facts if driver is None else {"driver": _text(driver), **facts}
-
-
-def binding() -> Any:
-    """The module `pynvml`; not imported where there is no driver, for that takes longer than all the rest of a start."""
-    try:
-        ctypes.CDLL("libnvidia-ml.so.1")
-    except OSError as error:
-        if sys.platform == "linux":
-            raise MeterAbsent(WAYS_OUT["NVMLError_LibraryNotFound"]) from error
-    try:
-        return import_module("pynvml")
-    except ModuleNotFoundError as error:
-        raise MeterError("NVIDIA GPUs are read through nvidia-ml-py, which is not installed: pip install nvidia-ml-py") from error
-
-
-def _start(nvml: Any) -> None:
-    try:
-        nvml.nvmlInit()
-    except nvml.NVMLError as error:
-        name = type(error).__name__
-        raise _START_ERRORS.get(name, MeterError)(WAYS_OUT.get(name, f"NVML cannot be started: {error}")) from error
-
-
-def _stop(nvml: Any) -> None:
-    try:
-        nvml.nvmlShutdown()
-    except nvml.NVMLError_Uninitialized:  # closed before, or the driver has gone
-        return
 
 
 def _board(nvml: Any, handle: Any, index: int) -> Board:

@@ -1,9 +1,10 @@
 """PDF: the HTML form on paper, tagged for screen readers (PDF/UA-1), with a font of its own. The one file that imports WeasyPrint."""
 
+import os
 import re
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
-from contextlib import redirect_stdout
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import replace
 from importlib import import_module
 from importlib.resources import files
@@ -18,6 +19,7 @@ from carbonreport.render.formats.html import Html
 from carbonreport.render.pictures import Picture
 
 _FACES = (("normal", "DejaVuSans.ttf"), ("bold", "DejaVuSans-Bold.ttf"))
+_DATE_VARIABLE = "SOURCE_DATE_EPOCH"  # reproducible-builds.org: the time that tools write instead of now
 _PAPER = """
 body, svg text { font-family: "DejaVu Sans"; }
 @page { @bottom-right { content: counter(page) " / " counter(pages); font: 7pt "DejaVu Sans"; color: #555; } }
@@ -64,7 +66,8 @@ class Pdf:
         fetcher = weasyprint.urls.URLFetcher(allowed_protocols=("data",))  # the fonts below; nothing else is ever loaded
         paper = weasyprint.CSS(string=_font_faces() + _PAPER, url_fetcher=fetcher, font_config=fonts)
         page = weasyprint.HTML(string=text, url_fetcher=fetcher)
-        pdf: bytes = page.write_pdf(stylesheets=[paper], font_config=fonts, pdf_variant="pdf/ua-1", finisher=_with_plain_metadata)
+        with _undated_fonts():
+            pdf: bytes = page.write_pdf(stylesheets=[paper], font_config=fonts, pdf_variant="pdf/ua-1", finisher=_with_plain_metadata)
         return pdf
 
 
@@ -78,6 +81,18 @@ def _weasyprint() -> Any:
         raise OutputError(
             "PDF needs the library Pango: apt-get install libpango-1.0-0 libpangoft2-1.0-0 libharfbuzz-subset0 (or the like)"
         ) from error
+
+
+@contextmanager
+def _undated_fonts() -> Iterator[None]:
+    """Fonts without the time of writing: where HarfBuzz's subsetter is missing, fontTools would write it into each of them, and no two files were the same."""
+    before = os.environ.get(_DATE_VARIABLE)
+    os.environ.setdefault(_DATE_VARIABLE, "0")
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[_DATE_VARIABLE]
 
 
 def _with_plain_metadata(document: Any, pdf: Any) -> None:

@@ -1,0 +1,242 @@
+"""Caps and clocks of a run: which boards, set before the first step, proven and put back at its end."""
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import replace
+from functools import partial
+
+from carbonreport.control.applied import Applied, applied
+from carbonreport.control.controller import BoardState, ControlDenied, ControlError, Controller, is_same_limit
+from carbonreport.control.giveback import IS_DONE
+from carbonreport.control.guardian import guarded_by_a_process
+from carbonreport.control.holder import this_process
+from carbonreport.control.leases import Leases, boot_id, control_folder, foreign_lease
+from carbonreport.control.means import opened
+from carbonreport.control.rights import advice
+from carbonreport.errors import CarbonreportError
+from carbonreport.model.knobs import Knobs, KnobsHeld
+from carbonreport.model.notes import Note
+
+NANOSECONDS_PER_SECOND = 1e9
+_ABANDONED: list[ExitStack] = []
+# Opens the controller and finds the boards of the run: (controller, UUIDs with their numbers).
+Opened = AbstractContextManager[Controller]
+
+
+class RunKnobs:
+    """The knobs of one run (`carbonreport.measure.knobs.Setting`).
+
+    Args:
+        asked: Knobs for every board of the run, or by board: its number as nvidia-smi counts, or its UUID.
+        is_optional: Whether the run goes on without them where they are refused.
+        environ: Environment of the run.
+        open_controller: Opens the controller.
+        find_boards: (number, UUID) of each board of the run; called while the controller is open.
+        guarded: Starts the guardian.
+        clock_s: Seconds for the time that is counted. [s]
+    """
+
+    def __init__(
+        self,
+        asked: Knobs | Mapping[str, Knobs],
+        *,
+        is_optional: bool,
+        environ: Mapping[str, str],
+        open_controller: Callable[[Mapping[str, str]], Opened] = opened,
+        find_boards: Callable[[Mapping[str, str]], list[tuple[int, str]]] | None = None,
+        guarded: Callable[..., AbstractContextManager[None]] = guarded_by_a_process,
+        clock_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._asked, self._is_optional, self._environ = asked, is_optional, environ
+        self._open, self._find, self._clock_s = open_controller, find_boards or boards_here, clock_s
+        self._guarded = guarded
+        self._undo = ExitStack()
+        self._controller: Controller | None = None
+        self._applied: Applied | None = None
+        self._wanted: dict[str, Knobs] = {}
+        self._began_s = 0.0
+
+    def start(self) -> tuple[tuple[KnobsHeld, ...], tuple[Note, ...]]:
+        """See Setting."""
+        try:
+            return self._start(), ()
+        except CarbonreportError as error:
+            self._undo.close()
+            if not self._is_optional:
+                raise
+            return (), (Note("cap-refused", f"the run went on without {self._in_words()}: {error}"),)
+
+    def _start(self) -> tuple[KnobsHeld, ...]:
+        controller = self._undo.enter_context(self._open(self._environ))
+        self._wanted = wanted(self._asked, self._find(self._environ))
+        leases = Leases(control_folder(os.getuid(), self._environ), os.getuid())
+        owner = this_process()
+        foreign = partial(foreign_lease, uid=os.getuid(), environ=self._environ)
+        guard = partial(self._guarded, owner=owner, devices=tuple(self._wanted), leases=leases, environ=self._environ)
+        try:
+            here = self._undo.enter_context(applied(controller, self._wanted, leases, owner, boot_id(), guard, foreign))
+        except ControlDenied as error:
+            raise ControlDenied(f"{error}; {advice(os.getuid(), self._environ)}") from error
+        self._controller, self._applied, self._began_s = controller, here, self._clock_s()
+        return tuple(
+            KnobsHeld(device, knobs, here.before[device].limit_watts, here.after[device].enforced_watts)
+            for device, knobs in self._wanted.items()
+        )
+
+    def stop(self) -> tuple[tuple[KnobsHeld, ...], tuple[Note, ...]]:
+        """See Setting."""
+        here, controller = self._applied, self._controller
+        if here is None or controller is None:
+            return (), ()
+        seconds = self._clock_s() - self._began_s
+        held, notes = [], []
+        for device, knobs in self._wanted.items():
+            now = _read(controller, device)
+            one = _held(device, knobs, here.before[device], here.after[device], now, seconds)
+            held.append(one)
+            notes += _notes(one, here.before[device].label, now)
+        self._applied = None
+        self._undo.close()
+        notes += [
+            Note("knobs-not-restored", f"{done.text}; `carbonreport restore` tries again")
+            for done in here.given_back
+            if done.outcome not in IS_DONE and done.outcome != "still-held"
+        ]
+        notes += [Note("knobs-changed-by-others", done.text) for done in here.given_back if done.outcome == "changed-by-others"]
+        return tuple(held), tuple(notes)
+
+    def abandon(self) -> None:
+        """See Setting."""
+        _ABANDONED.append(self._undo)  # collected, it would end as if the run did
+        self._applied, self._undo = None, ExitStack()
+
+    def _in_words(self) -> str:
+        asked = [self._asked] if isinstance(self._asked, Knobs) else list(self._asked.values())
+        return " and ".join(dict.fromkeys(knobs.in_words() for knobs in asked))
+
+
+def wanted(asked: Knobs | Mapping[str, Knobs], boards: list[tuple[int, str]]) -> dict[str, Knobs]:
+    """Knobs by UUID.
+
+    Raises:
+        ControlError: The run has no board, or not that one.
+    """
+    if not boards:
+        raise ControlError("no NVIDIA GPU is visible to the run: there is nothing to set")
+    if isinstance(asked, Knobs):
+        return {uuid: asked for _, uuid in boards}
+    found: dict[str, Knobs] = {}
+    for name, knobs in asked.items():
+        of_name = [uuid for number, uuid in boards if name == str(number) or (name and uuid.startswith(name))]
+        if len(of_name) != 1:
+            known = ", ".join(f"{number} ({uuid})" for number, uuid in boards)
+            raise ControlError(f"GPU {name!r} is not one board of the run, which has {known}")
+        found[of_name[0]] = knobs
+    return found
+
+
+def boards_here(environ: Mapping[str, str]) -> list[tuple[int, str]]:
+    """Number and UUID of the boards that the environment shows."""
+    from carbonreport import nvml
+    from carbonreport.measure.meters.nvml import boards_of_run
+
+    return [(board.index, board.uuid) for board in boards_of_run(nvml.binding(), environ)]
+
+
+def dry_run(asked: Knobs | Mapping[str, Knobs], environ: Mapping[str, str], say: Callable[[str], None]) -> None:
+    """Say what would be set and put back, and what is refused. Nothing is set.
+
+    Raises:
+        CarbonreportError: A board cannot take the knobs.
+    """
+    from carbonreport.control.controller import ControlRefused, refusal
+    from carbonreport.control.controllers import dryrun
+
+    with opened(environ) as reader:
+        controller = dryrun.create(reader, say)
+        plan = wanted(asked, boards_here(environ))
+        states = {device: controller.read(device) for device in plan}
+        for device, knobs in plan.items():
+            why = refusal(states[device], knobs)
+            if why:
+                raise ControlRefused(f"{why}; nothing would be set on any GPU")
+        for device, knobs in plan.items():
+            controller.set(device, knobs)
+        for device, knobs in plan.items():
+            controller.restore(device, states[device].limit_watts, knobs)
+
+
+def _read(controller: Controller, device: str) -> BoardState | None:
+    try:
+        return controller.read(device)
+    except ControlError:
+        return None
+
+
+def _held(device: str, knobs: Knobs, before: BoardState, after: BoardState, now: BoardState | None, seconds: float) -> KnobsHeld:
+    capped = None if now is None or now.capped_ns is None or after.capped_ns is None else now.capped_ns - after.capped_ns
+    return KnobsHeld(
+        device=device,
+        requested=knobs,
+        before_watts=before.limit_watts,
+        enforced_watts=after.enforced_watts,
+        is_held=None if now is None or knobs.power_cap_watts is None else is_same_limit(now.limit_watts, knobs.power_cap_watts),
+        capped_seconds=None if capped is None or capped < 0 else capped / NANOSECONDS_PER_SECOND,
+        seconds=seconds,
+    )
+
+
+def _notes(held: KnobsHeld, label: str, now: BoardState | None) -> list[Note]:
+    """What the reader must know of one board."""
+    if now is None:
+        return [Note("cap-unproven", f"{label} did not answer at the end: whether it kept {held.requested.in_words()} is not known")]
+    notes = []
+    if held.is_held is False:
+        notes.append(
+            Note("cap-not-held", f"{label} did not keep {held.requested.in_words()}: at the end its limit was {now.limit_watts:g} W")
+        )
+    if held.is_capped_elsewhere:
+        notes.append(
+            Note(
+                "cap-lower-elsewhere", f"{label} was held at {held.enforced_watts:g} W by another owner, below {held.requested.in_words()}"
+            )
+        )
+    if held.has_bitten is False and held.requested.power_cap_watts is not None:
+        notes.append(Note("cap-without-effect", f"{label} hardly ever reached {held.requested.in_words()}"))
+    return notes
+
+
+def parse_cap(text: str) -> Knobs | dict[str, Knobs]:
+    """`300`, or by board: `0=300,GPU-1234=250`. [W]
+
+    Raises:
+        CarbonreportError: Not watts.
+    """
+    if "=" not in text:
+        return Knobs(power_cap_watts=_cap_watts(text))
+    pairs = [part.partition("=") for part in text.split(",")]
+    return {name.strip(): Knobs(power_cap_watts=_cap_watts(watts)) for name, _, watts in pairs}
+
+
+def asked_caps(caps: "float | str | Mapping[str | int, float]") -> Knobs | dict[str, Knobs]:
+    """Knobs of caps as the caller gave them: one number for all boards, a mapping by board, or the command line's text. [W]
+
+    Raises:
+        CarbonreportError: Not watts.
+    """
+    if isinstance(caps, str):
+        return parse_cap(caps)
+    if isinstance(caps, Mapping):
+        return {str(name): Knobs(power_cap_watts=_cap_watts(watts)) for name, watts in caps.items()}
+    return Knobs(power_cap_watts=_cap_watts(caps))
+
+
+def _cap_watts(value: object) -> float:
+    text = str(value).strip().removesuffix("W").strip()
+    try:
+        watts = float(text)
+        return replace(Knobs(), power_cap_watts=watts).power_cap_watts or watts
+    except ValueError as error:
+        raise CarbonreportError(f"{value!r} is no power cap: give watts, such as 300, or by board 0=300,1=250") from error
