@@ -1,6 +1,6 @@
 """Whether advice on another start holds, on years that nothing was learnt from.
 
-    python benchmarks/advice.py RAW_FOLDER
+    python benchmarks/advice.py RAW_FOLDER [--newest] [--weekends] [--observed]
 
 RAW_FOLDER/grid holds the hourly files and `profile_transfer_error.csv`, which names 31 series and their last year. Of each series the profile
 and its error numbers are made from the years before that year, as in `grid_coverage.py`. In the last year 1,000 random jobs of steady power
@@ -12,10 +12,15 @@ Printed: how often the interval of the saving holds, over the jobs for which the
 share of jobs that gained, by fifths of the chance; the share of the advised jobs that gained; for five sunny zones the share of jobs up to 6 h that
 are advised, and what they save against the same rule with the profile of the very year ("hindsight") and against every hour known ("oracle");
 and the share of runs of 24 h and more that are advised. Exits with 1 where a goal is missed.
+
+The flags try what is not shipped: the newest year's shape alone, factors for workdays and weekends (`advice_shapes.py`); and, which the
+product does with `--grid electricitymaps`, the last observed hour before each "now".
 """
 
+import argparse
+import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -26,13 +31,15 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from grid_coverage import Held, begin_s, cells, changes_before, predicted, read, shape  # it also finds the scripts
 
+from advice_shapes import Variant, corrected  # isort: skip
+
 from build_grid_data import CONSTANT, ESTIMATED  # isort: skip
 from grid_errors import level_sd, residuals, terms  # isort: skip
 
 from carbonreport.model.series import QUALITIES, Family, GridErrors, IntensitySeries
 from carbonreport.recommend.rates import Job, Rates, cost_of_starts
 from carbonreport.recommend.windows import starts
-from carbonreport.recommend.worth import difference_sd, reason_against, saving_of
+from carbonreport.recommend.worth import difference_sd, has_typical_shape, is_typical, reason_against, saving_of
 from carbonreport.units import QUARTER_HOUR_S, SECONDS_PER_HOUR
 
 Array = NDArray[np.float64]
@@ -81,7 +88,7 @@ class Tried:
     promised: float
 
 
-def main(folder: str) -> int:
+def main(folder: str, variant: Variant) -> int:
     """Print the tables; 1 where a goal is missed."""
     raw = Path(folder) / "grid"
     held = read(raw)
@@ -90,15 +97,25 @@ def main(folder: str) -> int:
     for series in held:
         level = series.years[max(series.years)].mean()
         sd = level_sd(series.changes(), changes_before(raw, series.test_year, held), level)
-        errors = GridErrors(terms(residuals(series.years, series.relative)), sd)
-        tried += jobs_of(series, errors, random)
-    return report(tried)
+        errors = GridErrors(terms(residuals(series.years, _relative(series, variant))), sd)
+        tried += jobs_of(series, errors, random, variant)
+    return report(tried, variant)
 
 
-def jobs_of(series: Held, errors: GridErrors, random: np.random.Generator) -> list[Tried]:
+def _relative(series: Held, variant: Variant) -> Callable[[int, Sequence[int]], Array]:
+    """The typical year of a series, for its error numbers: as long as the year that it is compared with."""
+    return lambda year, others: variant.relative(series, year, others)[: series.years[year].size]
+
+
+def jobs_of(series: Held, errors: GridErrors, random: np.random.Generator, variant: Variant) -> list[Tried]:
     """Random jobs in the last year of a series."""
     edges = begin_s(series.test_year) + SECONDS_PER_HOUR * np.arange(series.test.size + 1, dtype=np.float64)
-    typical = _series(series.name, edges, predicted(series), errors)
+    if variant.is_shipped:
+        grams = predicted(series)
+    else:
+        level = series.years[max(series.years)].mean()
+        grams = level * variant.relative(series, series.test_year, tuple(series.years))[: series.test.size]
+    typical = _series(series.name, edges, grams, errors)
     months, day_hours = cells(series.time_zone, series.test_year)
     own_shape = shape(series.time_zone, begin_s(series.test_year), series.test)[months, day_hours][: series.test.size]
     own = _series(series.name, edges, series.test.mean() * own_shape, errors)
@@ -110,7 +127,8 @@ def jobs_of(series: Held, errors: GridErrors, random: np.random.Generator) -> li
     for length_s in np.maximum(np.round(quarters), 4) * QUARTER_HOUR_S:
         last_s = edges[-1] - length_s - SLACK_H * SECONDS_PER_HOUR
         now_s = edges[0] + QUARTER_HOUR_S * random.integers(0, int((last_s - edges[0]) / QUARTER_HOUR_S))
-        found.append(_tried(series.name, typical, own, truth, Job.steady(1000.0, float(length_s)), float(now_s), marks))
+        hours_ahead = corrected(typical, series.test, float(now_s)) if variant.observed else typical
+        found.append(_tried(series.name, hours_ahead, own, truth, Job.steady(1000.0, float(length_s)), float(now_s), marks))
     return found
 
 
@@ -151,8 +169,8 @@ def _advice(
     best = priced.best or 0
     best_s = float(priced.at_s[best])
     sd = difference_sd(series, ((now_s, now_s + job.seconds),), ((best_s, best_s + job.seconds),))
-    saving = saving_of(float(priced.grams[0]), float(priced.grams[best]), sd, is_typical=True)
-    against = reason_against(saving, length_h=job.seconds / SECONDS_PER_HOUR, rests_on_typical=True, marks=marks)
+    saving = saving_of(float(priced.grams[0]), float(priced.grams[best]), sd, is_typical=has_typical_shape(series))
+    against = reason_against(saving, length_h=job.seconds / SECONDS_PER_HOUR, rests_on_typical=is_typical(series), marks=marks)
     return saving.low, saving.high, saving.chance, saving.value, best > 0 and not against, best_s
 
 
@@ -171,12 +189,12 @@ def _hours_around(edges_s: Array, from_s: float, to_s: float) -> tuple[int, int]
     return int(np.searchsorted(edges_s, from_s, side="right")) - 1, int(np.searchsorted(edges_s, to_s, side="left"))
 
 
-def report(tried: Sequence[Tried]) -> int:
+def report(tried: Sequence[Tried], variant: Variant) -> int:
     """Print the tables; 1 where a goal is missed."""
     named = [job for job in tried if job.is_named]
     advised = [job for job in tried if job.is_advised]
     print(f"{len(tried):,} jobs on {len({job.series for job in tried})} series; the profile names another start for {len(named):,}")
-    missed = _coverage(named) + _chances(named) + _gains(advised, tried) + _sunny(tried) + _long(tried)
+    missed = _coverage(named) + _chances(named) + _gains(advised, tried) + _sunny(tried) + _long(tried, variant)
     print("missed: " + ("; ".join(missed) or "none"))
     return int(bool(missed))
 
@@ -223,12 +241,13 @@ def _sunny(tried: Sequence[Tried]) -> list[str]:
             continue
         part = [job for job in tried if job.series == name and job.hours <= SHORT_H]
         advised = _mean([job.is_advised for job in part])
+        error = math.sqrt(advised * (1 - advised) / len(part))
         realised, hindsight = _mean([j.realised * j.is_advised for j in part]), _mean([j.hindsight for j in part])
         of_hindsight, of_oracle = realised / hindsight, realised / _mean([j.oracle for j in part])
         could = _mean([j.hindsight > 0 for j in part])
         is_missed = advised < LEAST_ADVISED or of_hindsight < LEAST_OF_HINDSIGHT
         print(
-            f"  {name:48s} {len(part)} jobs: advised {advised * 100:.0f} % (hindsight would {could * 100:.0f} %), realised "
+            f"  {name:48s} {len(part)} jobs: advised {advised * 100:.0f} ± {error * 100:.0f} % (hindsight would {could * 100:.0f} %), realised "
             f"{realised * 100:.1f} %, {of_hindsight * 100:.0f} % of hindsight, {of_oracle * 100:.0f} % of the oracle"
             f"{'  MISSED' if is_missed else ''}"
         )
@@ -236,10 +255,14 @@ def _sunny(tried: Sequence[Tried]) -> list[str]:
     return missed
 
 
-def _long(tried: Sequence[Tried]) -> list[str]:
-    share = _mean([job.is_advised for job in tried if job.hours >= LONG_H])
-    print(f"runs of {LONG_H:.0f} h and more: {share * 100:.2f} % advised (goal at most {MOST_LONG * 100:.0f})")
-    return [] if share <= MOST_LONG else ["long runs"]
+def _long(tried: Sequence[Tried], variant: Variant) -> list[str]:
+    """An observed hour may advise long runs; a typical day alone may not."""
+    long = [job for job in tried if job.hours >= LONG_H]
+    share, advised = _mean([job.is_advised for job in long]), [job for job in long if job.is_advised]
+    goal = "no goal where an hour was observed" if variant.observed else f"goal at most {MOST_LONG * 100:.0f}"
+    gained = f"; {_mean([job.realised > 0 for job in advised]) * 100:.1f} % of them gained" if advised else ""
+    print(f"runs of {LONG_H:.0f} h and more: {share * 100:.2f} % advised ({goal}){gained}")
+    return [] if variant.observed or share <= MOST_LONG else ["long runs"]
 
 
 def _mean(values: Sequence[float]) -> float:
@@ -247,6 +270,9 @@ def _mean(values: Sequence[float]) -> float:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        raise SystemExit("usage: advice.py RAW_FOLDER")
-    raise SystemExit(main(sys.argv[1]))
+    parser = argparse.ArgumentParser(description="Whether advice on another start holds, on years that nothing was learnt from.")
+    parser.add_argument("folder", metavar="RAW_FOLDER")
+    for name in ("newest", "weekends", "observed"):
+        parser.add_argument(f"--{name}", action="store_true")
+    given = parser.parse_args()
+    raise SystemExit(main(given.folder, Variant(given.newest, given.weekends, given.observed)))

@@ -1,6 +1,7 @@
 """Figures of published papers, through the command line: a record, `show --json`, the number that was printed."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -249,3 +250,21 @@ def test_google_prompt_boundary(desk):
 
     assert watt_hours == approx({"accelerators": 0.14, "host": 0.06, "idle": 0.024, "overhead": 0.019}, abs=0.01)
     assert kwh(desk.show(narrow, "--pue", 1.0, "--grid", desk.grid(94))) * 1000 == approx(0.10, abs=1e-9)
+
+
+def test_a_training_that_was_reported_in_part(desk):
+    """Dodge et al. 2022, table 2: 8 of the 60 days of a model of 6 billion parameters on 256 A100 took 13,812.4 kWh."""
+    boards, part_days, whole_days, part_kwh = 256, 8, 60, 13_812.4
+    watts = part_kwh * 1000 / (boards * part_days * 24)
+    reported = desk.estimate(watts=watts, hours=part_days * 24, count=boards, gpu="A100-SXM4-80GB")
+    whole = desk.estimate(watts=watts, hours=whole_days * 24, count=boards, gpu="A100-SXM4-80GB")
+    facts = desk.folder / "facts.toml"
+    facts.write_text(f"[facts]\nproject_gpu_hours = {boards * whole_days * 24}\n")
+
+    shown = desk.show(reported, "--pue", 1.0, "--grid", desk.grid(400))
+    text = desk.run("statement", reported, "--pue", 1.0, "--grid", desk.grid(400), "--facts", facts).replace("\u00a0", " ")
+    (times,) = re.findall(r"The whole project used 368,640 GPU-hours, ([\d.]+) times those of these runs", text)
+
+    assert kwh(shown) == approx(13_812.4, abs=1e-6)
+    assert float(times) * kwh(shown) == approx(103_593, abs=1)
+    assert kwh(desk.show(whole, "--pue", 1.0, "--grid", desk.grid(400))) == approx(103_593, abs=1)

@@ -1,6 +1,7 @@
 """Lengths and moments as people type them: 24h, 5min, 18-8, 2026-12-20T18:00."""
 
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import click
@@ -40,6 +41,21 @@ class Moment(click.ParamType):  # type: ignore[type-arg]
             moment = moment.astimezone()
             click.echo(f"carbonreport: {value} was read as {moment.isoformat(timespec='minutes')}, by this machine's clock", err=True)
         return moment.astimezone(UTC).timestamp()
+
+
+class MomentOrRule(Moment):
+    """A moment, or the name of a rule that makes one. [POSIX s, or the name]"""
+
+    def __init__(self, rules: Sequence[str]) -> None:
+        self.rules = tuple(rules)
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float | str:  # type: ignore[override]
+        """See click.ParamType."""
+        if str(value) in self.rules:
+            return str(value)
+        if isinstance(value, str) and not any(c.isdigit() for c in value):
+            self.fail(f"{value!r} is neither a moment such as 2026-12-20T18:00 nor one of {', '.join(self.rules)}", param, ctx)
+        return super().convert(value, param, ctx)
 
 
 class HoursOfDay(click.ParamType):  # type: ignore[type-arg]

@@ -3,22 +3,20 @@
 import time
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-from zoneinfo import ZoneInfo
+from typing import TYPE_CHECKING
 
 import click
 
-from carbonreport.cli.moments import HoursOfDay, Moment, Seconds
+from carbonreport.cli.moments import HoursOfDay, Moment, MomentOrRule, Seconds
 from carbonreport.cli.place import place_options
-from carbonreport.units import kwh
 from carbonreport.workflows.place import PlaceOptions
 
 if TYPE_CHECKING:
-    from carbonreport.model.option import Option
     from carbonreport.model.run import RunRecord
     from carbonreport.recommend.caps import CapPoint
     from carbonreport.workflows.when import Answer
 
+_RULES = ("next-workday", "semi-weekly")
 _AVERAGE = "This is a difference in average intensity; the change in what power plants burn can be smaller or of the other sign."
 
 
@@ -27,7 +25,12 @@ _AVERAGE = "This is a difference in average intensity; the change in what power 
 @click.option("--hours", type=float, metavar="H", help="Length of the job.")
 @click.option("--kw", type=float, metavar="P", help="Its mean power at the IT equipment.")
 @click.option("--slack", type=Seconds(), metavar="24h", help="How much later than now it may end. [default: 24h]")
-@click.option("--deadline", type=Moment(), metavar="T", help="By when it must have ended.")
+@click.option(
+    "--deadline",
+    type=MomentOrRule(_RULES),
+    metavar="T",
+    help=f"By when it must have ended; or {' or '.join(_RULES)}: the next morning, by the zone's clock, on which somebody would look at it.",
+)
 @click.option("--earliest", type=Moment(), metavar="T", help="First moment. [default: now]")
 @click.option("--hours-allowed", type=HoursOfDay(), metavar="18-8", help="Hours of the zone's day in which it may run.")
 @click.option("--pauses", type=click.IntRange(0, 1000), default=0, show_default=True, metavar="K", help="How often it may pause.")
@@ -48,7 +51,7 @@ _AVERAGE = "This is a difference in average intensity; the change in what power 
     "--slowdown", type=click.FloatRange(0), metavar="PERCENT", help="How much longer a cap may make it. [default: to the deadline]"
 )
 @click.option("--season", is_flag=True, help="Price other months too; without a PUE by month they are of low confidence.")
-@click.option("--marginal", metavar="FILE,…", help="Marginal intensities of each --zone: whether both signals agree.")
+@click.option("--marginal", metavar="FILE,…", help="Marginal intensities of each --zone, or watttime: whether both signals agree.")
 @click.option(
     "--plot", type=click.Path(path_type=Path), metavar="FILE.svg", help="Draw what each start would cost, and what a delay saves."
 )
@@ -59,7 +62,7 @@ def command(
     hours: float | None,
     kw: float | None,
     slack: float | None,
-    deadline: float | None,
+    deadline: float | str | None,
     earliest: float | None,
     hours_allowed: tuple[int, int] | None,
     pauses: int,
@@ -93,12 +96,17 @@ def command(
         raise click.UsageError(f"--plot writes SVG: {plot} must end in .svg")
     if workload is not None and sweep is not None:
         raise click.UsageError("--workload chooses among what others reported; leave it out with --sweep")
+    near = PlaceOptions((place.zone or "").split(",")[0].strip() or None, place.pue, place.grid, place.site)
     job, record = job_like(like) if like is not None else (job_of(hours or 0.0, kw or 0.0), None)
     begin_s = time.time() if earliest is None else earliest
-    end_s = deadline if deadline is not None else begin_s + job.seconds + (DEFAULT_SLACK_H * 3600 if slack is None else slack)
+    home, *others = [zone.strip() for zone in (place.zone or "").split(",")]
+    where = PlaceOptions(home if place.zone is not None else None, place.pue, place.grid, place.site)
+    if isinstance(deadline, str):
+        end_s = _by_rule(deadline, begin_s + job.seconds, where, record)
+    else:
+        end_s = deadline if deadline is not None else begin_s + job.seconds + (DEFAULT_SLACK_H * 3600 if slack is None else slack)
     if end_s < begin_s + job.seconds:
         raise click.UsageError("the job cannot end before the deadline: it is longer than the time that is left")
-    home, *others = [zone.strip() for zone in (place.zone or "").split(",")]
     ask = Ask(
         job=job,
         earliest_s=begin_s,
@@ -115,17 +123,27 @@ def command(
         with_season=season,
         marginal=() if marginal is None else tuple(part.strip() for part in marginal.split(",")),
     )
-    answer = plan(ask, PlaceOptions(home if place.zone is not None else None, place.pue, place.grid, place.site), like=record)
+    answer = plan(ask, where, like=record)
     if plot is not None:
         from carbonreport.workflows.when_picture import write_picture
 
         write_picture(answer, plot)
     if as_json:
+        from carbonreport.cli.when_object import answer_object
         from carbonreport.render.formats.json import dumps
 
-        click.echo(dumps(_object(answer)), nl=False)
+        click.echo(dumps(answer_object(answer, end_s, deadline if isinstance(deadline, str) else None)), nl=False)
         return
     _print(answer)
+
+
+def _by_rule(rule: str, end_s: float, where: PlaceOptions, record: "RunRecord | None") -> float:
+    """The moment that a rule makes of the end of the job, echoed. [POSIX s]"""
+    from carbonreport.workflows.deadline import deadline_by
+
+    found = deadline_by(rule, end_s, where, record)
+    click.echo(f"carbonreport: {found.words}", err=True)
+    return found.at_s
 
 
 def _caps(record: "RunRecord | None", gpu: str | None, workload: str | None, sweep: Path | None) -> "tuple[CapPoint, ...]":
@@ -164,57 +182,9 @@ def _print(answer: "Answer") -> None:
             click.echo(f"    sbatch --begin={local:%Y-%m-%dT%H:%M:%S} …")
             click.echo(f"    at -t {local:%Y%m%d%H%M}")
             click.echo(f"    cron: {local:%M %H %d %m} *")
+    told = best or answer.shift
+    second = None if told is None or told.runs == answer.now.runs else answer.second(told)
+    if second is not None:
+        click.echo(second.line)
     for slug, text in answer.notes:
         click.echo(f"{slug}: {text}")
-
-
-def _object(answer: "Answer") -> dict[str, Any]:
-    return {
-        "now": _option(answer.now),
-        "options": [_option(option) | _against_now(option, answer) for option in answer.options],
-        "verdict": answer.verdict,
-        "because": answer.because,
-        "source": answer.source,
-        "notes": [{"slug": slug, "text": text} for slug, text in answer.notes],
-    }
-
-
-def _against_now(option: "Option", answer: "Answer") -> dict[str, Any]:
-    """What it saves in energy, emissions and money, and what it costs in hours."""
-    joules = answer.now.facility_joules - option.facility_joules
-    price = answer.price
-    return {
-        "advised": option.is_advised,
-        "in_time": option.is_in_time,
-        "cap_watts": option.cap_watts,
-        "saved": {
-            "kwh": kwh(joules),
-            "grams": answer.now.grams - option.grams,
-            "money": None if price is None else {"amount": kwh(joules) * price[0], "currency": price[1]},
-        },
-    }
-
-
-def _option(option: "Option") -> dict[str, Any]:
-    work_s = sum(to_s - from_s for from_s, to_s in option.runs)
-    zone = ZoneInfo(option.time_zone)
-    return {
-        "action": option.action,
-        "zone": option.zone,
-        "start": {"utc": _iso(option.start_s, UTC), "local": _iso(option.start_s, zone)},
-        "end": {"utc": _iso(option.end_s, UTC), "local": _iso(option.end_s, zone)},
-        "runs": [[_iso(from_s, UTC), _iso(to_s, UTC)] for from_s, to_s in option.runs],
-        "grams": option.grams,
-        "grams_per_kwh": option.grams / kwh(option.facility_joules) if option.facility_joules else None,
-        "it_joules": option.it_joules,
-        "facility_joules": option.facility_joules,
-        "run_seconds": work_s,
-        "waits_hours": option.waits_h,
-        "saving_percent": {"value": 100 * option.saving, "low": 100 * option.low, "high": 100 * option.high},
-        "chance": option.chance,
-        "because": option.because,
-    }
-
-
-def _iso(at_s: float, zone: Any) -> str:
-    return datetime.fromtimestamp(at_s, UTC).astimezone(zone).isoformat(timespec="seconds")

@@ -62,7 +62,7 @@ def best_schedule(
         closed: Periods in which it must not run.
         slot_s: Length of a slot; by default the longest that divides work, pause and a quarter of an hour. [s]
     """
-    slot_s = slot_s or _affordable(slot_of(seconds, pause_s), seconds, latest_end_s - earliest_s, most_pauses)
+    slot_s = slot_s or affordable(slot_of(seconds, pause_s), seconds, latest_end_s - earliest_s, most_pauses)
     work, overhead = math.ceil(seconds / slot_s - 1e-9), math.ceil(pause_s / slot_s - 1e-9)
     count = int((latest_end_s - earliest_s) / slot_s + 1e-9)
     if count < work:
@@ -91,12 +91,16 @@ def slot_of(seconds: float, pause_s: float) -> int:
     return slot_s if slot_s >= _FINEST_S else math.gcd(900, max(_FINEST_S, round(pause_s / 60) * 60) if pause_s else 900)
 
 
-def _affordable(slot_s: int, seconds: float, span_s: float, most_pauses: int | None) -> int:
-    """A slot twice as long, and again, until the tables fit into memory. [s]"""
-    rows = 1 if most_pauses is None else most_pauses + 1
-    while (span_s / slot_s) * (seconds / slot_s) * rows > _MOST_STATES:
+def affordable(slot_s: int, seconds: float, span_s: float, most_pauses: int | None) -> int:
+    """A slot, or one twice as long, and again, until the tables fit into memory. [s] Work and pauses are rounded up to it."""
+    while (span_s / slot_s) * (seconds / slot_s) * _rows(math.ceil(seconds / slot_s - 1e-9), most_pauses) > _MOST_STATES:
         slot_s *= 2
     return slot_s
+
+
+def _rows(work: int, most_pauses: int | None) -> int:
+    """Rows of a table: the pauses so far, or one where their number is free, as work of so many slots has no more of them."""
+    return 1 if most_pauses is None or most_pauses >= work - 1 else most_pauses + 1
 
 
 def _is_closed(edges_s: Array, closed: Periods) -> NDArray[np.bool_]:

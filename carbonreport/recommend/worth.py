@@ -55,7 +55,7 @@ def saving_of(
         now_grams: Emissions of starting now. [gCO2e]
         other_grams: Emissions of the option, its pauses and waiting included. [gCO2e]
         sd: Standard deviation of the logarithm of the grid's part of other / now.
-        is_typical: Whether it rests on typical hours alone, whose shape drifts from year to year.
+        is_typical: Whether it rests on the shape of typical hours, which drifts from year to year, corrected by an observed hour or not.
         energy_log: Part of ln(other / now) that is energy (a cap, a PUE): it is not shrunk.
         energy_sd: Standard deviation of that part.
     """
@@ -81,11 +81,14 @@ def apart_sd(one: IntensitySeries, one_runs: Runs, other: IntensitySeries, other
     return math.hypot(_sd(one, _weights(one, one_runs)), _sd(other, _weights(other, other_runs)))
 
 
+def has_typical_shape(series: IntensitySeries) -> bool:
+    """Whether the hours follow a typical day: neither observed nor forecast. An observed hour corrects their size, not how the day goes."""
+    return {QUALITIES[int(i)] for i in np.unique(series.quality)} <= {"typical", "annual"}
+
+
 def is_typical(series: IntensitySeries) -> bool:
     """Whether the hours rest on a typical profile alone: neither observed, nor forecast, nor corrected by an observed hour."""
-    qualities = {QUALITIES[int(i)] for i in np.unique(series.quality)}
-    is_corrected = any(errors.observed_s is not None for errors in series.errors.values())
-    return qualities <= {"typical", "annual"} and not is_corrected
+    return has_typical_shape(series) and not any(errors.observed_s is not None for errors in series.errors.values())
 
 
 def reason_against(saving: Saving, *, length_h: float, rests_on_typical: bool, marks: Sequence[str] = ()) -> str:

@@ -55,12 +55,8 @@ def candidate(
         GridError: Its hours cannot be had.
         FamilyMix: They are marginal ones, which no footprint may hold.
     """
-    options = with_region(options)
+    place = place_of(options, like, environ)
     site = site_of(options, environ, Path.cwd())
-    record = like or RunRecord("when", "when", "other", "", ask.earliest_s, 0.0, (), (), place=Place())
-    place = rendering_place(record, options, site, environ)
-    if place.zone == WORLD_ZONE:
-        raise PlaceError("nobody says where the job would run: give --zone, or a site file; hours of the whole world mean nothing")
     series = _series(place.zone, ask, options.grid, environ, offline)
     if series.family.signal == "marginal":
         raise FamilyMix("those of a footprint (average)", f"those of {series.source} ({series.family}); give them as --marginal")
@@ -70,6 +66,20 @@ def candidate(
     pue = pue_at(replace(place.pue, edges_s=(), values=()), place.time_zone, edges)
     price = _price(Path(site.path)) if site is not None and site.path else None
     return Candidate(place, series, Rates.of(edges, grams, pue), Rates(edges, pue), EmbeddedGrid().profile(place.zone), price)
+
+
+def place_of(options: PlaceOptions, like: RunRecord | None = None, environ: Mapping[str, str] = os.environ) -> RenderPlace:
+    """Zone, PUE and clock of the place that options name, else of the run that the job is like.
+
+    Raises:
+        PlaceError: Nobody says where.
+    """
+    options = with_region(options)
+    record = like or RunRecord("when", "when", "other", "", 0.0, 0.0, (), (), place=Place())
+    place = rendering_place(record, options, site_of(options, environ, Path.cwd()), environ)
+    if place.zone == WORLD_ZONE:
+        raise PlaceError("nobody says where the job would run: give --zone, or a site file; hours of the whole world mean nothing")
+    return place
 
 
 def with_region(options: PlaceOptions) -> PlaceOptions:

@@ -20,7 +20,7 @@ from carbonreport.model.knobs import Knobs, KnobsHeld
 from carbonreport.model.notes import Note
 
 NANOSECONDS_PER_SECOND = 1e9
-_ABANDONED: list[ExitStack] = []
+ABANDONED: list[ExitStack] = []
 # Opens the controller and finds the boards of the run: (controller, UUIDs with their numbers).
 Opened = AbstractContextManager[Controller]
 
@@ -109,7 +109,7 @@ class RunKnobs:
 
     def abandon(self) -> None:
         """See Setting."""
-        _ABANDONED.append(self._undo)  # collected, it would end as if the run did
+        ABANDONED.append(self._undo)  # collected, it would end as if the run did
         self._applied, self._undo = None, ExitStack()
 
     def _in_words(self) -> str:

@@ -148,6 +148,9 @@ def in_time(read: Read, longest_s: Callable[[], float], nap: Callable[[float], N
     """
 
     def bounded(now_s: float) -> "Answer":
+        patience_s = min(PATIENCE_S, longest_s())
+        if patience_s <= 0:  # a reading that nobody waits for would still be at work when the process ends, which may abort it
+            raise TimeoutError("no time is left for it")
         found: list[Answer | CarbonreportError] = []
 
         def work() -> None:
@@ -158,7 +161,7 @@ def in_time(read: Read, longest_s: Callable[[], float], nap: Callable[[float], N
 
         thread = threading.Thread(target=work, daemon=True, name="carbonreport-wait")
         thread.start()
-        until_s = time.monotonic() + min(PATIENCE_S, max(longest_s(), 0.0))
+        until_s = time.monotonic() + patience_s
         while thread.is_alive() and time.monotonic() < until_s:
             nap(_LOOK_S)
         if not found:

@@ -7,12 +7,14 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
+from carbonreport.model.notes import Note
 from carbonreport.model.option import OptionAction
 from carbonreport.recommend.caps import CapPoint, capped, choose
-from carbonreport.recommend.pauses import best_schedule
+from carbonreport.recommend.pauses import affordable, best_schedule, slot_of
 from carbonreport.recommend.rates import Job, Rates
 from carbonreport.recommend.windows import Periods, Starts, starts
 from carbonreport.recommend.worth import Runs
+from carbonreport.units import hours
 from carbonreport.workflows.ask import Ask
 from carbonreport.workflows.candidate import Candidate
 
@@ -84,6 +86,22 @@ def in_pieces(ask: Ask, home: Candidate) -> list[Way]:
     if schedule is None or not schedule.pauses:
         return []
     return [Way("pause", home, ask.job, schedule.runs, schedule.grams)]
+
+
+def coarse_notes(ask: Ask) -> list[Note]:
+    """A note where the schedule with pauses was searched in longer steps than work and pause ask for."""
+    if not ask.most_pauses:
+        return []
+    wished_s = slot_of(ask.job.seconds, ask.pause_s)
+    taken_s = affordable(wished_s, ask.job.seconds, ask.latest_end_s - ask.earliest_s, ask.most_pauses)
+    if taken_s == wished_s:
+        return []
+    work_s, pause_s = (taken_s * math.ceil(length_s / taken_s - 1e-9) for length_s in (ask.job.seconds, ask.pause_s))
+    text = (
+        f"at most {ask.most_pauses} pauses within {hours(ask.latest_end_s - ask.earliest_s):.3g} h were placed in steps of {taken_s / 60:g} min, "
+        f"not {wished_s / 60:g}, to fit into memory; the work counts as {hours(work_s):.4g} h and each pause as {pause_s / 60:g} min"
+    )
+    return [Note("pauses-coarse", text)]
 
 
 def best_cap(ask: Ask) -> CapPoint | None:

@@ -8,28 +8,31 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
-from carbonreport.cloud import is_region
 from carbonreport.errors import CarbonreportError
+from carbonreport.model.notes import Note
 from carbonreport.model.option import Option
 from carbonreport.model.run import RunRecord
-from carbonreport.recommend.caps import in_words
 from carbonreport.recommend.windows import starts
-from carbonreport.recommend.worth import Runs, Saving, Verdict, apart_sd, difference_sd, is_typical, reason_against, saving_of
-from carbonreport.units import SECONDS_PER_HOUR, hours
+from carbonreport.recommend.worth import Verdict
+from carbonreport.units import SECONDS_PER_HOUR
 from carbonreport.workflows.ask import MOST_AHEAD_H, Ask
 from carbonreport.workflows.candidate import Candidate, candidate, elsewhere
+from carbonreport.workflows.judged import NOTHING_SAVED, judged, moved, option_of
 from carbonreport.workflows.months import other_months
 from carbonreport.workflows.place import PlaceOptions
-from carbonreport.workflows.signals import check_marginal, second_signal
-from carbonreport.workflows.ways import Way, best_start, every_start, facility_joules, in_pieces, it_joules, piece, under_a_cap
+from carbonreport.workflows.signals import Second, Signals, check_marginal, marginal_signals
+from carbonreport.workflows.ways import (
+    Way,
+    best_start,
+    coarse_notes,
+    every_start,
+    facility_joules,
+    in_pieces,
+    piece,
+    under_a_cap,
+)
 
 DEFAULT_SLACK_H = 24.0
-_NOTHING_SAVED = Saving(0.0, 0.0, 0.0, 0.5)
-_NOW_IS_BEST = "now is the best that is allowed"
-_MOVING = (
-    "the mean intensity is lower there; on marginal factors the direction of such moves differs in two cases of five, "
-    "and data and people move with the job"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,7 @@ class Answer:
         notes: What a reader must know: (slug, text).
         start_grams: Emissions of every start in the home zone: (POSIX s, gCO2e), for a picture.
         price: Price of a kWh and its currency, or None.
+        signals: What the marginal signal says of each option, in their order; None where it says nothing.
     """
 
     now: Option
@@ -55,6 +59,11 @@ class Answer:
     notes: tuple[tuple[str, str], ...] = ()
     start_grams: tuple[tuple[float, float], ...] = field(default=(), repr=False)
     price: tuple[float, str] | None = None
+    signals: tuple[Second | None, ...] = ()
+
+    def second(self, option: Option) -> Second | None:
+        """What the marginal signal says of one of the options."""
+        return next((second for other, second in zip(self.options, self.signals, strict=False) if other is option), None)
 
     @property
     def best(self) -> Option | None:
@@ -85,84 +94,42 @@ def plan(
         raise CarbonreportError("a deadline of over a year ahead: no profile says anything of it")
     check_marginal(ask.marginal, places=1 + len(ask.zones))
     home = candidate(ask, options, like, environ, offline=offline)
+    others = [candidate(ask, elsewhere(options, zone), None, environ, offline=offline) for zone in ask.zones]
+    zones = [site.place.zone for site in (home, *others)]
+    signals = marginal_signals(ask.marginal, zones, ask.earliest_s, ask.latest_end_s, environ=environ, offline=offline)
     now_runs = piece(ask.earliest_s, ask.job)
     now_grams = float(starts(ask.job, home.rates, earliest_s=ask.earliest_s, latest_end_s=ask.latest_end_s).grams[0])
-    now = _option(Way("none", home, ask.job, now_runs, now_grams), ask, now_runs, _NOTHING_SAVED, "", is_advised=False)
+    now_way = Way("none", home, ask.job, now_runs, now_grams)
+    now = option_of(now_way, ask, now_runs, NOTHING_SAVED, "", is_advised=False)
+
+    def second(way: Way, place: int = 0) -> Second | None:
+        return signals.second(now_way, way, place, (now.facility_joules, facility_joules(way, ask)))
+
     priced = every_start(ask, home, ask.job)
-    found = [
-        _judged(way, home, ask, now) for way in (*best_start("shift", ask, home, ask.job), *in_pieces(ask, home), *under_a_cap(ask, home))
-    ]
-    for i, zone in enumerate(ask.zones, start=1):
-        there = candidate(ask, elsewhere(options, zone), None, environ, offline=offline)
-        found += [_moved(way, home, ask, now, (i, zone)) for way in best_start("move", ask, there, ask.job)]
-    found += other_months(ask, home, now)
-    found.sort(key=lambda option: (option.action != "cap", option.grams))  # what lowers energy lowers it under every signal
-    verdict, because = _verdict(found, home, ask)
+    ways = (*best_start("shift", ask, home, ask.job), *in_pieces(ask, home), *under_a_cap(ask, home))
+    found = [(judged(way, home, ask, now, second(way)), second(way)) for way in ways]
+    for i, (zone, there) in enumerate(zip(ask.zones, others, strict=True), start=1):
+        moves = best_start("move", ask, there, ask.job)
+        found += [(moved(way, home, ask, now, zone, second(way, i)), second(way, i)) for way in moves]
+    found += [(option, None) for option in other_months(ask, home, now)]
+    found.sort(key=lambda pair: (pair[0].action != "cap", pair[0].grams))  # what lowers energy lowers it under every signal
+    found_options = tuple(option for option, _ in found)
+    verdict, because = _verdict(found_options, home, ask)
     curve = tuple((float(t), float(g)) for t, g in zip(priced.at_s, priced.grams, strict=True) if not math.isnan(g))
-    notes = (*((note.slug, note.text) for note in home.place.notes), *home.series.notes)
-    return Answer(now, tuple(found), verdict, because, home.series.source, notes, curve, home.price)
-
-
-# What they are worth
-
-
-def _judged(way: Way, home: Candidate, ask: Ask, now: Option) -> Option:
-    """A way on the same grid as now: the level cancels."""
-    if tuple(way.runs) == now.runs and way.cap is None:
-        return _option(way, ask, now.runs, _NOTHING_SAVED, _NOW_IS_BEST, is_advised=False)
-    rests_on_typical = is_typical(home.series)
-    energy_log = math.log(facility_joules(way, ask) / now.facility_joules) if now.facility_joules else 0.0
-    saving = saving_of(
-        now.grams,
-        way.grams,
-        difference_sd(home.series, now.runs, way.runs),
-        is_typical=rests_on_typical,
-        energy_log=energy_log,
-        energy_sd=0.0 if way.cap is None else way.cap.energy_sd,
+    notes = (
+        *((note.slug, note.text) for note in (*home.place.notes, *coarse_notes(ask), *_unmatched(signals, found))),
+        *home.series.notes,
     )
-    waits_on_typical = rests_on_typical and way.runs[0][0] > ask.earliest_s
-    against = reason_against(saving, length_h=hours(way.job.seconds), rests_on_typical=waits_on_typical, marks=home.profile.marks)
-    reasons = [] if way.cap is None else [in_words(way.cap, ask.gpu_share)]
-    if way.action != "cap" and not against:
-        reasons.append("a typical day of the month names it" if rests_on_typical else "the hours of the grid name it")
-        second = second_signal(ask.marginal, (0, now.runs), (0, way.runs))
-        reasons += [second.words] if second else []
-    return _option(way, ask, now.runs, saving, against or "; ".join(reasons), is_advised=not against)
+    answers = tuple(second for _, second in found)
+    return Answer(now, found_options, verdict, because, home.series.source, notes, curve, home.price, answers)
 
 
-def _moved(way: Way, home: Candidate, ask: Ask, now: Option, place: tuple[int, str]) -> Option:
-    """A way on another grid, whose errors have nothing to do with those at home."""
-    number, name = place
-    sd = apart_sd(home.series, now.runs, way.site.series, way.runs)
-    saving = saving_of(now.grams, way.grams, sd, is_typical=False)
-    against = reason_against(saving, length_h=hours(way.job.seconds), rests_on_typical=False)
-    second = second_signal(ask.marginal, (0, now.runs), (number, way.runs))
-    if second and not second.agrees:
-        against = against or f"{second.words}: not advised"
-    because = against or (
-        _MOVING if second is None else f"the mean intensity is lower there; {second.words}; data and people move with the job"
-    )
-    return _option(way, ask, now.runs, saving, f"{name}: {because}" if is_region(name) else because, is_advised=not against)
-
-
-def _option(way: Way, ask: Ask, now_runs: Runs, saving: Saving, because: str, *, is_advised: bool) -> Option:
-    return Option(
-        action=way.action,
-        zone=way.site.place.zone,
-        time_zone=way.site.place.time_zone,
-        runs=tuple(way.runs),
-        grams=way.grams,
-        it_joules=it_joules(way, ask),
-        facility_joules=facility_joules(way, ask),
-        saving=saving.value,
-        low=saving.low,
-        high=saving.high,
-        chance=saving.chance,
-        waits_h=hours(way.runs[-1][1] - now_runs[-1][1]),
-        is_advised=is_advised,
-        because=because,
-        cap_watts=None if way.cap is None else way.cap.cap_watts,
-    )
+def _unmatched(signals: Signals, found: Sequence[tuple[Option, Second | None]]) -> list[Note]:
+    """A note where a marginal signal was given and does not reach over the whole time of an option."""
+    without = [option.action for option, second in found if second is None and option.action not in ("season", "cap+season")]
+    if not signals.places or not without:
+        return []
+    return [Note("marginal-unknown", f"the marginal signal says nothing of the place or of the whole time of: {', '.join(without)}")]
 
 
 def _verdict(found: Sequence[Option], home: Candidate, ask: Ask) -> tuple[Verdict, str]:

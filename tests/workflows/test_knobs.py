@@ -16,7 +16,7 @@ from carbonreport.model.knobs import Knobs
 from carbonreport.store import load
 from carbonreport.testing.controller import FakeController, fake_board
 from carbonreport.workflows.cap_finding import cap_finding
-from carbonreport.workflows.knobs import RunKnobs, asked_caps, wanted
+from carbonreport.workflows.knobs import ABANDONED, RunKnobs, asked_caps, wanted
 
 BOARDS = [(0, "GPU-00000"), (1, "GPU-00001")]
 
@@ -131,6 +131,7 @@ def test_a_fork_does_not_give_back_what_its_parent_holds(tmp_path):
 
     assert run.stop() == ((), ())
     assert fake.boards["GPU-00000"].limit_watts == 300
+    ABANDONED.pop().close()
 
 
 # What can be asked

@@ -167,6 +167,15 @@ def test_a_signal_ends_the_waiting():
         waited(time_, Hours(BEGIN_S + 5 * HOUR))
 
 
+def test_where_no_time_is_left_no_reading_is_begun():
+    """One that is at work when the process ends could abort it, and with it the exit code of the command."""
+    begun = []
+    with pytest.raises(TimeoutError):
+        in_time(lambda now_s: begun.append(now_s), lambda: 0.0, time.sleep)(BEGIN_S)
+
+    assert begun == []
+
+
 def test_a_reading_that_hangs_is_given_up_and_one_that_breaks_is_passed_on():
     def hangs(now_s):
         time.sleep(30)
