@@ -1,0 +1,226 @@
+"""Planning clocks from a table or a trace: `carbonreport plan`."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from carbonreport.plan.frontier import SLOWDOWNS, FrontierPoint, frontier
+from carbonreport.plan.identity import sequence_hash
+from carbonreport.plan.judge import Judged, judged
+from carbonreport.plan.launches import Iteration, iteration_of
+from carbonreport.plan.result import Aggregation, Cap, Objective, Plan
+from carbonreport.plan.smooth import Smoothed, smoothed
+from carbonreport.plan.solver import solve
+from carbonreport.plan.switching import Effect, Latency, Switching
+from carbonreport.plan.table import PlanError, PlanTable
+from carbonreport.plan_file import BoundTo, PlanFile, Ratio, UsedLatency, segments_of, write_plan
+from carbonreport.plan_files.table_csv import ReadTable, read_table
+from carbonreport.plan_files.trace import read_trace
+from carbonreport.switch_latency import assumed_latency
+from carbonreport.workflows.caps import swept_caps
+
+_STALL_SHARE = 0.5  # of the mean power, where nobody measured what a board draws while it waits for its clocks
+
+
+@dataclass(frozen=True, slots=True)
+class PlanAsk:
+    """What is asked of a table.
+
+    Attributes:
+        table: The CSV file.
+        latency_s: Of a change of clocks; None for what is assumed of the board. [s]
+        memory_latency_s: Of a change of the memory clock; None where it takes no longer, or for what is assumed of the board. [s]
+        stall_watts: Power while the board waits; None for half of the mean power. [W]
+        effect: Whether kernels wait for the clocks, or go on at the ones before.
+        passes: Rows of each pass, as in "forward=0-13,backward=14-45"; None for the table's own column.
+        objective: Least energy in time, or least energy times time.
+        aggregation: Whether the sum of times counts, or each kernel's.
+        gpu: UUID or model of the board that was measured.
+        driver: Its driver.
+        sweep: A sweep of power caps of the same work.
+        is_smooth: Whether a smooth model takes noise out of the cells and fills the missing ones.
+    """
+
+    table: Path
+    latency_s: float | None = None
+    memory_latency_s: float | None = None
+    stall_watts: float | None = None
+    effect: Effect = "stalls"
+    passes: str | None = None
+    objective: Objective = "waste"
+    aggregation: Aggregation = "global"
+    gpu: str | None = None
+    driver: str | None = None
+    sweep: Path | None = None
+    is_smooth: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A table and what else a plan needs.
+
+    Attributes:
+        table: What kernels cost.
+        switching: What changes cost.
+        caps: Power caps of the same work.
+        smooth: The model, where one was asked for.
+        notes: What was guessed.
+    """
+
+    table: PlanTable
+    switching: Switching
+    caps: tuple[Cap, ...]
+    smooth: Smoothed | None
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanAnswer:
+    """A plan and what was asked.
+
+    Attributes:
+        plan: The best way, and what it was compared with.
+        judged: How it can be expected to turn out; None for least energy times time, and without a limit.
+        prepared: Table and switches.
+        notes: What was guessed, and what is not known.
+    """
+
+    plan: Plan
+    judged: Judged | None
+    prepared: Prepared
+    notes: tuple[str, ...] = field(default=())
+
+
+def make_plan(ask: PlanAsk, slowdown: float | None) -> PlanAnswer:
+    """The plan of a table.
+
+    Args:
+        ask: What is asked.
+        slowdown: Share by which an iteration may be longer; None for no limit.
+
+    Raises:
+        PlanError: The table cannot be read, or no plan is so fast.
+    """
+    prepared = prepare(ask)
+    table, switching, caps = prepared.table, prepared.switching, prepared.caps
+    if ask.objective == "edp" or slowdown is None:
+        plan = solve(table, slowdown, switching, objective=ask.objective, aggregation=ask.aggregation, caps=caps)
+        return PlanAnswer(plan, None, prepared, prepared.notes)
+    found = judged(table, slowdown, switching, aggregation=ask.aggregation, caps=caps)
+    notes = [*prepared.notes]
+    if not found.is_noise_known and found.plan.kind != "none":
+        notes.append(
+            "each cell was measured once, so nobody knows its noise: nothing was kept back for it, and the saving promises too much; measure the plan again"
+        )
+    return PlanAnswer(found.plan, found, prepared, tuple(notes))
+
+
+def make_frontier(ask: PlanAsk, slowdowns: Sequence[float] = SLOWDOWNS) -> tuple[tuple[FrontierPoint, ...], Prepared]:
+    """Plans for several slowdowns.
+
+    Raises:
+        PlanError: The table cannot be read.
+    """
+    prepared = prepare(ask)
+    return frontier(prepared.table, prepared.switching, slowdowns, aggregation=ask.aggregation, caps=prepared.caps), prepared
+
+
+def kernels_of_trace(path: Path) -> Iteration:
+    """The iteration that a profiler's trace repeats.
+
+    Raises:
+        PlanError: It cannot be read, or nothing repeats.
+    """
+    try:
+        return iteration_of(read_trace(path))
+    except PlanError as error:
+        raise PlanError(str(error) if path.name in str(error) else f"{path.name}: {error}") from error
+
+
+def prepare(ask: PlanAsk) -> Prepared:
+    """Read the table, and find what switches cost.
+
+    Raises:
+        PlanError: The table or the passes cannot be read.
+    """
+    read = read_table(ask.table)
+    table = read.table if ask.passes is None else replace(read.table, passes=_passes(ask.passes, read))
+    smooth = smoothed(table) if ask.is_smooth else None
+    switching, notes = _switching(ask, table)
+    caps = () if ask.sweep is None else tuple(Cap(p.cap_watts, p.time_ratio, p.energy_ratio) for p in swept_caps(ask.sweep))
+    return Prepared(table if smooth is None else smooth.table, switching, caps, smooth, (*read.notes, *notes))
+
+
+def _switching(ask: PlanAsk, table: PlanTable) -> tuple[Switching, tuple[str, ...]]:
+    """Cost of switches as given, else as assumed of the board; with what was assumed."""
+    notes = []
+    board = ask.gpu or ""
+    if ask.latency_s is not None:
+        latency = Latency.exactly(ask.latency_s)
+        memory = None if ask.memory_latency_s is None else Latency.exactly(ask.memory_latency_s)
+    else:
+        latency = assumed_latency(board)
+        memory = assumed_latency(board, "memory") if ask.memory_latency_s is None else Latency.exactly(ask.memory_latency_s)
+        notes.append(
+            f"nobody gave --latency: {1000 * latency.value_s:g} ms ({1000 * latency.low_s:g} to {1000 * latency.high_s:g}) was taken, {latency.source}"
+        )
+    watts = ask.stall_watts
+    if watts is None:
+        watts = _STALL_SHARE * table.baseline_watts
+        if latency.value_s > 0:
+            notes.append(f"nobody gave --stall-watts: half of the mean power was taken, {watts:.0f} W")
+    return Switching(latency, watts, memory, effect=ask.effect), tuple(notes)
+
+
+def _passes(text: str, read: ReadTable) -> tuple[str, ...]:
+    """Pass of each invocation out of "forward=0-13,backward=14-45", rows of the table from 0."""
+    by_row: dict[int, str] = {}
+    for part in text.split(","):
+        found = re.fullmatch(r"\s*([^=\s]+)\s*=\s*(\d+)(?:\s*-\s*(\d+))?\s*", part)
+        if found is None:
+            raise PlanError(f"--passes: cannot read {part!r}; write forward=0-13,backward=14-45, rows of the table from 0")
+        first, last = int(found.group(2)), int(found.group(3) or found.group(2))
+        if last < first or last >= len(read.kernels):
+            raise PlanError(f"--passes: there are no rows {first} to {last}; the table has rows 0 to {len(read.kernels) - 1}")
+        by_row.update(dict.fromkeys(range(first, last + 1), found.group(1)))
+    missing = [row for row in range(len(read.kernels)) if row not in by_row]
+    if missing:
+        raise PlanError(f"--passes: row {missing[0]} ({read.kernels[missing[0]][0]}) is in no pass; every row must be")
+    return tuple(by_row[int(row)] for row in read.table.sequence)
+
+
+def keep_plan(answer: PlanAnswer, ask: PlanAsk, path: Path) -> None:
+    """Write a plan to a file, bound to the board that was named.
+
+    Raises:
+        OutputError: The file cannot be written.
+    """
+    write_plan(file_of(answer, ask), path)
+
+
+def file_of(answer: PlanAnswer, ask: PlanAsk) -> PlanFile:
+    """A plan as it is kept."""
+    plan, table, switching = answer.plan, answer.prepared.table, answer.prepared.switching
+    is_uuid = ask.gpu is not None and ask.gpu.upper().startswith("GPU-")
+    pairs, segments = segments_of(plan.pairs)
+    time, energy = (
+        ((plan.time_ratio,) * 3, (plan.energy_ratio,) * 3)
+        if answer.judged is None
+        else (answer.judged.time_ratio, answer.judged.energy_ratio)
+    )
+    latency = switching.latency
+    return PlanFile(
+        board=BoundTo(ask.gpu if is_uuid else None, None if is_uuid else ask.gpu, ask.driver),
+        sequence_hash=sequence_hash(table.names[row] for row in table.sequence),
+        invocations=int(table.sequence.size),
+        slowdown=plan.slowdown,
+        latency=UsedLatency(latency.low_s, latency.value_s, latency.high_s, latency.source, switching.stall_watts, switching.effect),
+        kind=plan.kind,
+        pairs=pairs,
+        segments=segments,
+        cap_watts=plan.way.cap_watts,
+        time_ratio=Ratio(*time),
+        energy_ratio=Ratio(*energy),
+        switches=plan.switches,
+    )
