@@ -4,6 +4,8 @@ import os
 
 import click
 
+from carbonreport.errors import CarbonreportError
+
 
 @click.command("restore")
 @click.option("--dry-run", is_flag=True, help="Say what would be put back; set nothing.")
@@ -13,6 +15,8 @@ def command(dry_run: bool, uid: int | None) -> int:
 
     Boards of runs that still live are left alone. Exit code 1 where a board could not be put back.
     """
+    if not hasattr(os, "getuid"):
+        raise CarbonreportError("caps and clocks are set on Linux alone: there is nothing to put back here")
     from carbonreport.workflows.restore import restore
 
     done = restore(os.getuid() if uid is None else uid, own_uid=os.getuid(), environ=os.environ, is_dry=dry_run)

@@ -4,7 +4,6 @@ A lease names the processes that hold it. The last of them to leave puts the boa
 """
 
 import contextlib
-import fcntl
 import os
 import re
 import stat
@@ -137,6 +136,8 @@ class Leases:
         return folder
 
     def _lock(self, folder: int, longest_s: float) -> int:
+        import fcntl  # Linux and macOS; this module is imported elsewhere too
+
         try:
             lock = os.open("turn", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=folder)
         except OSError as error:
