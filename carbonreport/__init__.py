@@ -7,9 +7,22 @@ __version__ = "0.1.0"
 
 TYPE_CHECKING = False  # type checkers know the name; importing typing itself would take longer than all the rest
 if TYPE_CHECKING:
-    from carbonreport.api import Footprint, PueProfile, Quantity, Run, RunRecord, footprint, load, statement, trace, traced
+    from carbonreport.api import Footprint, PueProfile, Quantity, Run, RunRecord, footprint, load, statement, sweep, trace, traced
 
-__all__ = ["Footprint", "PueProfile", "Quantity", "Run", "RunRecord", "__version__", "footprint", "load", "statement", "trace", "traced"]
+__all__ = [
+    "Footprint",
+    "PueProfile",
+    "Quantity",
+    "Run",
+    "RunRecord",
+    "__version__",
+    "footprint",
+    "load",
+    "statement",
+    "sweep",
+    "trace",
+    "traced",
+]
 
 
 def __getattr__(name: str) -> object:

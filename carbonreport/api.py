@@ -11,9 +11,10 @@ if TYPE_CHECKING:
     from carbonreport.model.run import RunRecord
     from carbonreport.store import load
     from carbonreport.workflows.statement import statement
+    from carbonreport.workflows.sweep_steps import sweep
     from carbonreport.workflows.trace import trace, traced
 
-__all__ = ["Footprint", "PueProfile", "Quantity", "Run", "RunRecord", "footprint", "load", "statement", "trace", "traced"]
+__all__ = ["Footprint", "PueProfile", "Quantity", "Run", "RunRecord", "footprint", "load", "statement", "sweep", "trace", "traced"]
 
 _HOMES = {
     "Footprint": "carbonreport.model.footprint",
@@ -24,6 +25,7 @@ _HOMES = {
     "footprint": "carbonreport.combine.footprint",
     "load": "carbonreport.store",
     "statement": "carbonreport.workflows.statement",
+    "sweep": "carbonreport.workflows.sweep_steps",
     "trace": "carbonreport.workflows.trace",
     "traced": "carbonreport.workflows.trace",
 }

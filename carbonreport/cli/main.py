@@ -19,6 +19,7 @@ _COMMANDS = {
     "estimate": "Write a record of a run that nobody measured.",
     "when": "Say when and where to run a job, or that it is not worth it.",
     "wait": "Start a command when the grid is at its best within a time.",
+    "sweep": "Try a command under power caps, and say which is worth it, if any.",
     "plan": "Plan the clocks of kernels and passes, switches paid for, or say not to switch.",
     "styles": "List the styles of a statement.",
     "verify": "Recompute a statement and find any changed digit.",

@@ -1,0 +1,165 @@
+"""The finished trials of a sweep, one line each, so that a sweep that was stopped goes on where it was."""
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from carbonreport.errors import CarbonreportError, OutputError
+from carbonreport.model.notes import SLUGS, Note
+
+_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """One finished trial.
+
+    Attributes:
+        key: Which trial of the sweep it is.
+        cap_watts: Power cap of each board, or None. [W]
+        seconds: How long it took. [s]
+        joules: Energy of the boards. [J]
+        items: What the program counted, or None.
+        items_path: Span that counted it.
+        digest: Hash of the lines that must not change, or None.
+        lines: How many lines that were.
+        record: Name of its record.
+        notes: What the record says that matters here.
+    """
+
+    key: str
+    cap_watts: float | None
+    seconds: float
+    joules: float
+    items: float | None = None
+    items_path: str | None = None
+    digest: str | None = None
+    lines: int = 0
+    record: str = ""
+    notes: tuple[Note, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What makes trials comparable; the command is kept as a hash, for a journal is shown around.
+
+    Attributes:
+        command: Hash of the command.
+        caps: Caps that are tried, rising. [W]
+        seed: Of the order.
+        same_lines: Expression of the lines that must not change, or None.
+        is_dry: Whether nothing is set.
+    """
+
+    command: str
+    caps: tuple[float, ...]
+    seed: int
+    same_lines: str | None
+    is_dry: bool
+
+
+def identity(command: Sequence[str], caps: Sequence[float], *, seed: int, same_lines: str | None, is_dry: bool) -> Identity:
+    """The identity of a sweep."""
+    words = json.dumps(list(command)).encode()
+    return Identity(hashlib.sha256(words).hexdigest()[:16], tuple(sorted(caps)), seed, same_lines, is_dry)
+
+
+class Journal:
+    """Lines that are on the disk before the next trial begins.
+
+    Args:
+        file: Descriptor, at its end.
+        tried: What it held.
+    """
+
+    def __init__(self, file: int, tried: Sequence[Tried]) -> None:
+        self._file = file
+        self._tried = {one.key: one for one in tried}
+
+    def get(self, key: str) -> Tried | None:
+        """A finished trial."""
+        return self._tried.get(key)
+
+    def add(self, tried: Tried) -> None:
+        """Keep a finished trial."""
+        _append(self._file, {"type": "trial", **asdict(tried), "notes": [[note.slug, note.text] for note in tried.notes]})
+        self._tried[tried.key] = tried
+
+
+@contextlib.contextmanager
+def opened_journal(path: Path, wanted: Identity) -> Iterator[Journal]:
+    """The journal of a sweep, a new one or that of the same sweep before.
+
+    Raises:
+        OutputError: It cannot be written.
+        CarbonreportError: It is of another sweep, or another process goes on with it now.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise OutputError(f"cannot write {path}: {error.strerror or error}") from error
+    try:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise CarbonreportError(f"another process goes on with the sweep {path} now; wait for it, or give another --out") from error
+        yield Journal(file, _read(file, path, wanted))
+    finally:
+        os.close(file)
+
+
+def _read(file: int, path: Path, wanted: Identity) -> list[Tried]:
+    """Whole lines; one that was cut off by a kill is taken away."""
+    text = b""
+    while part := os.read(file, 1 << 16):
+        text += part
+    whole = text[: text.rfind(b"\n") + 1]
+    if whole != text:
+        os.ftruncate(file, len(whole))
+    first, *rest = whole.splitlines() or [b""]
+    if not first:
+        _append(file, {"type": "sweep", "version": _VERSION, **asdict(wanted)})
+        return []
+    try:
+        _compare(_identity(json.loads(first)), wanted, path)
+        return [_tried(json.loads(line)) for line in rest]
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise CarbonreportError(f"{path} is no journal of a sweep that can be read ({error}); remove it, or give another --out") from error
+
+
+def _identity(held: dict[str, Any]) -> Identity:
+    if held.get("type") != "sweep" or held.get("version") != _VERSION:
+        raise ValueError(f"its first line is not that of a sweep of version {_VERSION}")
+    return Identity(held["command"], tuple(held["caps"]), held["seed"], held["same_lines"], held["is_dry"])
+
+
+def _compare(held: Identity, wanted: Identity, path: Path) -> None:
+    if held == wanted:
+        return
+    reasons = {
+        "command": "another command",
+        "caps": f"other caps ({', '.join(f'{cap:g}' for cap in held.caps)} W)",
+        "seed": f"another seed ({held.seed})",
+        "same_lines": f"another --same-lines ({held.same_lines!r})",
+        "is_dry": "another kind",
+    }
+    name = next(name for name in reasons if getattr(held, name) != getattr(wanted, name))
+    raise CarbonreportError(f"{path} holds trials of {reasons[name]}: give another --out, or remove it")
+
+
+def _tried(held: dict[str, Any]) -> Tried:
+    kept = {name: held[name] for name in Tried.__slots__ if name != "notes"}
+    notes = tuple(Note(slug, text) for slug, text in held["notes"] if slug in SLUGS)
+    return replace(Tried(**kept), notes=notes)
+
+
+def _append(file: int, line: dict[str, Any]) -> None:
+    os.write(file, (json.dumps(line, ensure_ascii=False) + "\n").encode())
+    os.fsync(file)

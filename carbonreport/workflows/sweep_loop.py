@@ -1,0 +1,227 @@
+"""A sweep inside a training loop: some steps under each cap, in an order of its own, runs of steps without a cap between them."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+
+from carbonreport.errors import CarbonreportError
+from carbonreport.measure.clock import boot_ns
+from carbonreport.measure.knobs import Setting
+from carbonreport.measure.spans import Occurrence
+from carbonreport.measure.tracer import Run
+from carbonreport.model.notes import Note
+from carbonreport.plan.cap_choice import CapRule, choose
+from carbonreport.plan.cap_curve import Trial
+from carbonreport.plan.caps import curve
+from carbonreport.units import seconds_from_nanoseconds
+from carbonreport.workflows.sweep_outcome import Outcome, once_each
+from carbonreport.workflows.sweep_ranks import Together, wait_for_gpu
+from carbonreport.workflows.sweep_trial import SPOILT, span_cost
+
+# Shorter stages are blurred by the sensor (Yang et al., SC'24: 5 s or more), and a limiter takes about a second to act.
+_LEAST_STAGE_S = 5.0
+_LEAST_WARMUP_S = 1.0
+MOST_STAGES = 60  # a record keeps 64 paths of spans apart
+
+
+@dataclass(slots=True)
+class _Stage:
+    """Some steps under one cap."""
+
+    path: str
+    cap_watts: float | None
+    changed_s: float = 0.0
+    begin_s: float = 0.0
+    span: Occurrence | None = None
+    items: float = 0.0
+    is_counted: bool = True
+    is_spoilt: bool = False
+
+
+class Step:
+    """One step of the loop, as a `with` block; `items` may also be set inside it."""
+
+    def __init__(self, sweep: "StepSweep", items: float | None) -> None:
+        self._sweep, self.items = sweep, items
+
+    def __enter__(self) -> "Step":
+        self._sweep.begin_step()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        if kind is None:
+            self._sweep.end_step(self.items)
+
+
+class StepSweep:
+    """A sweep that goes on with the steps of a program; made by `sweep(…)`.
+
+    Args:
+        run: Measures; begins with the block.
+        order: Cap of each stage, None for none. [W]
+        steps: Steps of a stage that count.
+        warmup: Steps before them that do not.
+        rule: What is wanted.
+        boards: Name and limit of each board. [W]
+        setting: Makes what sets a cap.
+        together: All ranks of the job.
+        now_ns: Clock of the run. [ns]
+        wait: Waits for launched work.
+    """
+
+    def __init__(
+        self,
+        run: Run,
+        order: Sequence[float | None],
+        *,
+        steps: int,
+        warmup: int,
+        rule: CapRule,
+        boards: tuple[tuple[str, float | None], ...],
+        setting: Callable[[float], Setting],
+        together: Together,
+        now_ns: Callable[[], int] = boot_ns,
+        wait: Callable[[], None] = wait_for_gpu,
+    ) -> None:
+        self._run, self._steps, self._warmup, self._rule = run, steps, warmup, rule
+        self._boards, self._make_setting, self._together = boards, setting, together
+        self._now_ns, self._wait = now_ns, wait
+        if len(order) > MOST_STAGES:
+            raise CarbonreportError(f"{len(order)} stages are more than a record tells apart ({MOST_STAGES}): fewer caps or repeats")
+        self._stages = [_Stage(f"stage {i}, {'no cap' if cap is None else f'{cap:g} W'}", cap) for i, cap in enumerate(order, 1)]
+        self._at, self._step, self._began_ns = 0, 0, 0
+        self._setting: Setting | None = None
+        self._is_open = False
+        self._notes: list[Note] = []
+        self.result: Outcome | None = None
+
+    @property
+    def is_done(self) -> bool:
+        """Whether every stage is over; further steps change nothing."""
+        return self._at == len(self._stages)
+
+    def step(self, *, items: float | None = None) -> Step:
+        """One step.
+
+        Args:
+            items: Samples or tokens that it handles; given in every step, energy is compared by item.
+        """
+        if not self._is_open:
+            raise RuntimeError("a step of a sweep belongs inside its block: with carbonreport.sweep(…) as sweep: …")
+        return Step(self, items)
+
+    def __enter__(self) -> "StepSweep":
+        self._began_ns = self._now_ns()
+        self._run.start()
+        self._is_open = True
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        self._is_open = False
+        if not self.is_done:
+            self._end_span(self._stages[self._at])
+        self._put_back()
+        self._run.stop()
+        if kind is None and self.is_done:
+            self.result = self._outcome()
+
+    # Steps
+
+    def begin_step(self) -> None:
+        """The first step of a stage sets its cap, the first that counts begins its time."""
+        if self.is_done:
+            return
+        stage = self._stages[self._at]
+        if self._step == 0:
+            self._change(stage.cap_watts)
+            stage.changed_s = self._now_s()
+        if self._step == self._warmup:
+            self._wait()
+            stage.begin_s = self._now_s()
+            stage.span = self._run.span(stage.path)
+            stage.span.__enter__()
+
+    def end_step(self, items: float | None) -> None:
+        """The last step of a stage ends its time; the last stage puts the boards back."""
+        if self.is_done:
+            return
+        stage = self._stages[self._at]
+        if self._step >= self._warmup:
+            stage.is_counted &= items is not None
+            stage.items += items if items is not None else 0.0
+        self._step += 1
+        if self._step == self._warmup + self._steps:
+            self._wait()
+            self._end_span(stage)
+            self._step = 0
+            self._at += 1
+            if self.is_done:
+                self._put_back()
+
+    def _end_span(self, stage: _Stage) -> None:
+        if stage.span is not None:
+            stage.span.__exit__(None, None, None)
+            stage.span = None
+
+    def _change(self, cap_watts: float | None) -> None:
+        """Another cap on the boards of all ranks: none sets before all have put back, none goes on before all have set."""
+        self._put_back()
+        self._together.reduce(0.0, 0.0, 0.0)
+        if cap_watts is not None:
+            setting = self._make_setting(cap_watts)
+            setting.start()
+            self._setting = setting
+        self._together.reduce(0.0, 0.0, 0.0)
+
+    def _put_back(self) -> None:
+        setting, self._setting = self._setting, None
+        if setting is None:
+            return
+        _, notes = setting.stop()
+        self._notes += notes
+        if any(note.slug in SPOILT for note in notes):
+            self._stages[self._at - (self._step == 0)].is_spoilt = True
+
+    def _now_s(self) -> float:
+        return seconds_from_nanoseconds(self._now_ns() - self._began_ns)
+
+    # The end
+
+    def _outcome(self) -> Outcome | None:
+        costs = {} if self._run.path is None else span_cost(self._run.record)
+        seconds = {path: cost[0] for path, cost in costs.items()}
+        trials = [trial for i, stage in enumerate(self._stages) if (trial := self._trial(i, stage, costs)) is not None]
+        if not any(trial.cap_watts is None for trial in trials):
+            return None
+        limits = [watts for _, watts in self._boards if watts is not None]
+        found = curve(trials, min(limits, default=None))
+        verdict = choose(found, self._rule)
+        notes = [*found.notes, *self._notes]
+        short = [
+            s for s in self._stages if seconds.get(s.path, _LEAST_STAGE_S) < _LEAST_STAGE_S or s.begin_s - s.changed_s < _LEAST_WARMUP_S
+        ]
+        if short:
+            notes.append(
+                Note(
+                    "sweep-stages-short",
+                    f"{len(short)} of {len(self._stages)} stages lasted under 5 s, or began within 1 s of their cap: take more steps",
+                )
+            )
+        if len(trials) < len(self._stages):
+            notes.append(Note("sweep-stages-lost", f"{len(self._stages) - len(trials)} of {len(self._stages)} stages were left out"))
+        if verdict.choice is not None:
+            cap = verdict.choice.cap_watts
+            notes.append(Note("sweep-unconfirmed", f"{cap:g} W was not measured anew: what it saves is a promise, not a result"))
+        return Outcome(found, self._rule, verdict, None, self._boards, once_each(notes))
+
+    def _trial(self, position: int, stage: _Stage, costs: Mapping[str, tuple[float, float]]) -> Trial | None:
+        """A stage of all ranks together; None where it was spoilt or nobody measured its energy."""
+        measures = self._run.path is not None
+        own_seconds, own_joules = costs.get(stage.path, (0.0, math.nan)) if measures else (0.0, 0.0)
+        joules, seconds, items = self._together.reduce(
+            math.nan if stage.is_spoilt else own_joules, own_seconds, stage.items if stage.is_counted else math.nan
+        )
+        if not joules > 0 or not seconds > 0:
+            return None
+        return Trial(position, stage.cap_watts, seconds, joules, items if items > 0 else None)
