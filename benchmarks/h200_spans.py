@@ -50,7 +50,14 @@ def candidates():
         x, y = torch.randn(count, device="cuda"), torch.empty(count, device="cuda")
         loads[f"copy {count}"] = lambda x=x, y=y: y.copy_(x)
         loads[f"sine {count}"] = lambda x=x, y=y: torch.sin(x, out=y)
+        loads[f"fill {count}"] = lambda y=y: y.fill_(1.0)
+        loads[f"sum {count}"] = lambda x=x: x.sum()
+    a64, c64 = torch.randn(1024, 1024, device="cuda", dtype=torch.float64), torch.empty(1024, 1024, device="cuda", dtype=torch.float64)
+    loads["fp64 1024x1024x1024"] = lambda: torch.matmul(a64, a64, out=c64)
     return loads
+
+
+LAUNCH_BOUND_S = 5e-5
 
 
 class Loads:
@@ -65,7 +72,7 @@ class Loads:
             for name, one in found.items():
                 step_s = self.time(one)
                 count = max(1, round(0.02 / step_s))
-                if step_s < 0.003:
+                if LAUNCH_BOUND_S < step_s < 0.003:  # shorter ones wait for their launches alone, but not in a mix
                     watts[name] = counter.watts_of(lambda one=one, count=count: [one() for _ in range(count)], 1.5)
             fitting = sorted((w, name) for name, w in watts.items() if w < most_watts)
             print("    candidates [W]:", {name: round(w) for w, name in sorted((w, n) for n, w in watts.items())})

@@ -11,11 +11,12 @@ _FOLDERS = {
     "meter": "carbonreport.measure.meters",
     "source": "carbonreport.grid.sources",
     "format": "carbonreport.render.formats",
+    "importer": "carbonreport.importers.formats",
 }
 
 
 def names(kind: str) -> tuple[str, ...]:
-    """Names of the built-in plug-ins of a kind: meter, source, format."""
+    """Names of the built-in plug-ins of a kind, such as meter, source, format, importer."""
     folder = import_module(_FOLDERS[kind])
     return tuple(sorted(module.name for module in iter_modules(folder.__path__)))
 

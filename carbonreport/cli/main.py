@@ -17,6 +17,7 @@ _COMMANDS = {
     "show": "Show the footprint of records.",
     "statement": "Write the energy statement of records.",
     "estimate": "Write a record of a run that nobody measured.",
+    "import": "Read energy logs of other tools: what they hold, and what they cannot say.",
     "when": "Say when and where to run a job, or that it is not worth it.",
     "wait": "Start a command when the grid is at its best within a time.",
     "sweep": "Try a command under power caps, and say which is worth it, if any.",
@@ -28,6 +29,7 @@ _COMMANDS = {
     "restore": "Put GPUs back as they were before runs that died.",
     "doctor": "Say what this machine can measure, and what would help.",
 }
+_MODULES = {"import": "imports"}  # a module cannot be called by a word of the language
 
 
 class _ReaderGone(Exception):
@@ -43,7 +45,7 @@ class _Lazy(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
-        command: click.Command = import_module(f"carbonreport.cli.{cmd_name}").command
+        command: click.Command = import_module(f"carbonreport.cli.{_MODULES.get(cmd_name, cmd_name)}").command
         return command
 
     def invoke(self, ctx: click.Context) -> Any:

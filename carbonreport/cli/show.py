@@ -15,7 +15,7 @@ def command(records: tuple[str, ...], as_json: bool, exclusive: bool, place: Pla
     """Show energy and emissions of records, together and by device, span and note."""
     from carbonreport.workflows.charge import charge_records, load_records, overruled
 
-    charged = charge_records(load_records(records), place)
+    charged = charge_records(load_records(records, place), place)
     for line in overruled(charged, place):
         click.echo(f"carbonreport: {line}", err=True)
     if as_json:

@@ -42,7 +42,7 @@ def command(
     from carbonreport.workflows.facts import facts_for
     from carbonreport.workflows.statement import Telling, asked, statement_text, write_statement
 
-    charged = charge_records(load_records(records), place)
+    charged = charge_records(load_records(records, place), place)
     for line in overruled(charged, place):
         click.echo(f"carbonreport: {line}", err=True)
     telling = Telling(facts_for(charged, facts), anonymous, asked(place, style, facts))

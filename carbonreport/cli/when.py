@@ -96,7 +96,8 @@ def command(
         raise click.UsageError(f"--plot writes SVG: {plot} must end in .svg")
     if workload is not None and sweep is not None:
         raise click.UsageError("--workload chooses among what others reported; leave it out with --sweep")
-    job, record = job_like(like) if like is not None else (job_of(hours or 0.0, kw or 0.0), None)
+    near = PlaceOptions((place.zone or "").split(",")[0].strip() or None, place.pue, place.grid, place.site)
+    job, record = job_like(like, near) if like is not None else (job_of(hours or 0.0, kw or 0.0), None)
     begin_s = time.time() if earliest is None else earliest
     home, *others = [zone.strip() for zone in (place.zone or "").split(",")]
     where = PlaceOptions(home if place.zone is not None else None, place.pue, place.grid, place.site)

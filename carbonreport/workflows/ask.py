@@ -13,8 +13,9 @@ from carbonreport.model.run import RunRecord
 from carbonreport.recommend.caps import CapPoint
 from carbonreport.recommend.rates import Job
 from carbonreport.recommend.windows import Periods
-from carbonreport.store import load
 from carbonreport.units import QUARTER_HOUR_S, SECONDS_PER_HOUR
+from carbonreport.workflows.imports import runs_of
+from carbonreport.workflows.place import PlaceOptions
 
 WATTS_PER_KILOWATT = 1000.0
 MOST_AHEAD_H = 24.0 * 366
@@ -57,14 +58,22 @@ class Ask:
     marginal: tuple[str, ...] = ()
 
 
-def job_like(record: Path) -> tuple[Job, RunRecord]:
-    """The job of a record: its power by the quarter hour.
+def job_like(record: Path, options: PlaceOptions | None = None) -> tuple[Job, RunRecord]:
+    """The job of a record, or of a log that an importer knows: its power by the quarter hour.
+
+    Args:
+        record: The file.
+        options: The place, which dates local times of a log.
 
     Raises:
         RecordError: It cannot be read.
-        CarbonreportError: It has no length or no energy.
+        CarbonreportError: It has no length or no energy, or holds several runs.
     """
-    run = load(record)
+    run, *others = runs_of(record, options)
+    if others:
+        raise CarbonreportError(
+            f"{record} holds {len(others) + 1} runs; carbonreport import {record} --out runs makes a record of each: name one of them"
+        )
     if run.duration_s <= 0 or not any(trace.offsets_s for trace in run.traces):
         raise CarbonreportError(f"{record} has no energy over time; give --hours and --kw instead")
     edges = np.append(np.arange(0.0, run.duration_s, QUARTER_HOUR_S), run.duration_s)

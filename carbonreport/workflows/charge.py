@@ -16,8 +16,8 @@ from carbonreport.model.pue_model import is_modelled
 from carbonreport.model.run import RunRecord
 from carbonreport.render.words import listed
 from carbonreport.site import Site
-from carbonreport.store import load
 from carbonreport.workflows.grid import EMBEDDED, Loaded, SeriesOf, kept_hours, series_source
+from carbonreport.workflows.imports import runs_of
 from carbonreport.workflows.place import PlaceOptions, RenderPlace, rendering_place, site_of
 from carbonreport.workflows.pue import hourly_pue
 
@@ -57,8 +57,12 @@ class Charged:
         return total(runs, embodied=self.site.embodied, contract=self.site.contract, water=self.site.water)
 
 
-def load_records(paths: Sequence[str | Path]) -> list[RunRecord]:
-    """Read records.
+def load_records(paths: Sequence[str | Path], options: PlaceOptions | None = None) -> list[RunRecord]:
+    """Read records, and the runs of any log that an importer knows.
+
+    Args:
+        paths: Records and logs.
+        options: The place, which dates local times of logs.
 
     Raises:
         RecordError: One cannot be read.
@@ -66,7 +70,7 @@ def load_records(paths: Sequence[str | Path]) -> list[RunRecord]:
     """
     if not paths:
         raise CarbonreportError("no record given: name the .jsonl files that `carbonreport run` wrote, such as runs/*.jsonl")
-    return Loaded((Path(path), load(path)) for path in paths)
+    return Loaded((Path(path), run) for path in paths for run in runs_of(path, options))
 
 
 def charge_records(runs: Sequence[RunRecord], options: PlaceOptions, environ: Mapping[str, str] = os.environ) -> Charged:

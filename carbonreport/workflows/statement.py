@@ -97,7 +97,7 @@ def statement(
         CarbonreportError: A record, the place or an output cannot be used; then nothing was written.
     """
     options = PlaceOptions(zone=zone, pue=None if pue is None else str(pue), grid=grid, site=None if site is None else str(site))
-    charged = charge_records(load_records(_several(records)), options)
+    charged = charge_records(load_records(_several(records), options), options)
     telling = Telling(facts_for(charged, facts), anonymous, asked(options, style, facts))
     references = None if bib is None else Path(bib)
     return write_statement(charged, [Path(o) for o in _several(outputs)], style=style, bib=references, force=force, telling=telling)

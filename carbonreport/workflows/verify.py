@@ -54,7 +54,7 @@ def verify(path: Path, records: Sequence[str | Path], given: Asked) -> list[str]
     beside = _beside(path)
     head = _head(text, beside)
     options, style, facts = _options(given, beside.get("options", {}), head.style)
-    charged = charge_records(load_records(records), options)
+    charged = charge_records(load_records(records, options), options)
     telling = Telling(facts_for(charged, facts), given.is_anonymous or head.is_anonymous, asked(options, style, facts))
     name = path.suffix.removeprefix(".").lower()
     again = statement_text(charged, name, style=style, telling=telling, has_bib="\\cite{" in text)
