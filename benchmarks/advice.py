@@ -1,6 +1,6 @@
 """Whether advice on another start holds, on years that nothing was learnt from.
 
-    python benchmarks/advice.py RAW_FOLDER [--newest] [--weekends] [--observed]
+    python benchmarks/advice.py RAW_FOLDER [--all-years | --newest] [--days-alike] [--observed]
 
 RAW_FOLDER/grid holds the hourly files and `profile_transfer_error.csv`, which names 31 series and their last year. Of each series the profile
 and its error numbers are made from the years before that year, as in `grid_coverage.py`. In the last year 1,000 random jobs of steady power
@@ -13,7 +13,7 @@ share of jobs that gained, by fifths of the chance; the share of the advised job
 are advised, and what they save against the same rule with the profile of the very year ("hindsight") and against every hour known ("oracle");
 and the share of runs of 24 h and more that are advised. Exits with 1 where a goal is missed.
 
-The flags try what is not shipped: the newest year's shape alone, factors for workdays and weekends (`advice_shapes.py`); and, which the
+The flags try what is not shipped: the mean shape of all years, the newest year's alone, all days of a week alike (`advice_shapes.py`); and, which the
 product does with `--grid electricitymaps`, the last observed hour before each "now".
 """
 
@@ -29,12 +29,13 @@ from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from grid_coverage import Held, begin_s, cells, changes_before, predicted, read, shape  # it also finds the scripts
+from grid_coverage import Held, changes_before, read  # it also finds the scripts
 
 from advice_shapes import Variant, corrected  # isort: skip
 
 from build_grid_data import CONSTANT, ESTIMATED  # isort: skip
 from grid_errors import level_sd, residuals, terms  # isort: skip
+from grid_shapes import begin_s, laid_on, typical_shape, weekend_ratio  # isort: skip
 
 from carbonreport.model.series import QUALITIES, Family, GridErrors, IntensitySeries
 from carbonreport.recommend.rates import Job, Rates, cost_of_starts
@@ -104,21 +105,24 @@ def main(folder: str, variant: Variant) -> int:
 
 def _relative(series: Held, variant: Variant) -> Callable[[int, Sequence[int]], Array]:
     """The typical year of a series, for its error numbers: as long as the year that it is compared with."""
-    return lambda year, others: variant.relative(series, year, others)[: series.years[year].size]
+
+    def relative(year: int, others: Sequence[int]) -> Array:
+        hours = variant.hours(series, year, others)
+        return np.asarray(hours / hours.mean(), dtype=np.float64)[: series.years[year].size]
+
+    return relative
 
 
 def jobs_of(series: Held, errors: GridErrors, random: np.random.Generator, variant: Variant) -> list[Tried]:
     """Random jobs in the last year of a series."""
     edges = begin_s(series.test_year) + SECONDS_PER_HOUR * np.arange(series.test.size + 1, dtype=np.float64)
-    if variant.is_shipped:
-        grams = predicted(series)
-    else:
-        level = series.years[max(series.years)].mean()
-        grams = level * variant.relative(series, series.test_year, tuple(series.years))[: series.test.size]
-    typical = _series(series.name, edges, grams, errors)
-    months, day_hours = cells(series.time_zone, series.test_year)
-    own_shape = shape(series.time_zone, begin_s(series.test_year), series.test)[months, day_hours][: series.test.size]
-    own = _series(series.name, edges, series.test.mean() * own_shape, errors)
+    level = series.years[max(series.years)].mean()
+    hours = variant.hours(series, series.test_year, tuple(series.years))[: series.test.size]
+    typical = _series(series.name, edges, level * hours, errors)
+    of_itself = {series.test_year: series.test}
+    own_form = typical_shape(series.time_zone, of_itself), weekend_ratio(series.time_zone, of_itself)
+    own_hours = laid_on(series.time_zone, series.test_year, *own_form)[: series.test.size]
+    own = _series(series.name, edges, series.test.mean() * own_hours, errors)
     truth = Rates.of(edges, np.maximum(series.test, 0.5), np.ones(series.test.size))
     zone = series.name.split()[0]
     marks = [mark for mark, zones in (("constant", CONSTANT), ("estimated", ESTIMATED)) if zone in zones]
@@ -272,7 +276,7 @@ def _mean(values: Sequence[float]) -> float:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Whether advice on another start holds, on years that nothing was learnt from.")
     parser.add_argument("folder", metavar="RAW_FOLDER")
-    for name in ("newest", "weekends", "observed"):
+    for name in ("all-years", "newest", "days-alike", "observed"):
         parser.add_argument(f"--{name}", action="store_true")
     given = parser.parse_args()
-    raise SystemExit(main(given.folder, Variant(given.newest, given.weekends, given.observed)))
+    raise SystemExit(main(given.folder, Variant(given.all_years, given.newest, given.days_alike, given.observed)))

@@ -3,7 +3,7 @@
     python benchmarks/grid_coverage.py RAW_FOLDER
 
 RAW_FOLDER/grid holds the hourly files and `profile_transfer_error.csv`, which names 31 series and their last year. Of each series the
-profile (`scripts/build_grid_data.py`) and its four error numbers (`scripts/grid_errors.py`) are made from the years before that year, of this
+profile (`scripts/grid_shapes.py`, as the shipped ones) and its four error numbers (`scripts/grid_errors.py`) are made from the years before that year, of this
 series and of all others; random runs in it are charged at last year's level. How much a zone is believed beside its class is estimated
 anew from those years (`scripts/grid_levels.py`), so that no constant stands between them and the year of the test.
 
@@ -19,7 +19,6 @@ import sys
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 
@@ -29,13 +28,12 @@ from numpy.typing import NDArray
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "scripts"))
 
-from build_grid_data import shape  # noqa: E402
 from grid_errors import level_sd, residuals, terms  # noqa: E402
 from grid_levels import WEIGHTS, Spread, spread  # noqa: E402
+from grid_shapes import laid_on, typical_relative, typical_shape, weekend_ratio  # noqa: E402
 
 from carbonreport.combine.forecast import shares  # noqa: E402
 from carbonreport.combine.intervals import Z90, grid_sd  # noqa: E402
-from carbonreport.combine.seasonal import calendar, offsets  # noqa: E402
 from carbonreport.model.series import GridErrors  # noqa: E402
 
 Array = NDArray[np.float64]
@@ -75,30 +73,13 @@ class Held:
     test: Array
 
     def relative(self, year: int, others: Sequence[int]) -> Array:
-        """Relative intensity of a year's hours by the shape of others, each year at its own level, of mean one."""
-        shapes = [shape(self.time_zone, begin_s(other), self.years[other]) for other in others]
-        series = np.mean(shapes, axis=0)[cells(self.time_zone, year)]
-        return np.asarray(series / series.mean(), dtype=np.float64)
+        """Relative intensity of a year's hours by the profile of others, of mean one."""
+        return typical_relative(self.time_zone, year, {other: self.years[other] for other in others})
 
     def changes(self, before: int | None = None) -> list[float]:
         """Changes of ln(level) from one year to the next that were known before a year, else before the test year."""
         years = [year for year in sorted(self.years) if before is None or year < before]
         return [float(np.log(self.years[b].mean() / self.years[a].mean())) for a, b in pairwise(years)]
-
-
-def begin_s(year: int) -> float:
-    return datetime(year, 1, 1, tzinfo=UTC).timestamp()
-
-
-def cells(time_zone: str, year: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Local month (from 0) and hour at the middle of each UTC hour of a year."""
-    start = begin_s(year)
-    at = start + 3600.0 * np.arange(round((begin_s(year + 1) - start) / 3600)) + 1800.0
-    local = at.copy()
-    for begin, until, offset in offsets(time_zone, start, begin_s(year + 1)):
-        local[(at >= begin) & (at < until)] += offset
-    _, months, hours = calendar(local)
-    return months - 1, hours
 
 
 def read(raw: Path) -> list[Held]:
@@ -153,9 +134,8 @@ def changes_before(raw: Path, year: int, held: Sequence[Held]) -> Spread:
 def predicted(series: Held) -> Array:
     """Hours of the test year by the profile of the years before, at the level of the last of them. [gCO2e/kWh]"""
     level = series.years[max(series.years)].mean()
-    months, hours = cells(series.time_zone, series.test_year)
-    mean_shape = np.mean([shape(series.time_zone, begin_s(y), g) for y, g in series.years.items()], axis=0)
-    return np.asarray(level * mean_shape[months, hours], dtype=np.float64)[: series.test.size]
+    shape, ratio = typical_shape(series.time_zone, series.years), weekend_ratio(series.time_zone, series.years)
+    return np.asarray(level * laid_on(series.time_zone, series.test_year, shape, ratio), dtype=np.float64)[: series.test.size]
 
 
 @dataclass(frozen=True, slots=True)

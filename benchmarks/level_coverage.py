@@ -1,31 +1,28 @@
-"""How often the level of a year lay in the 90 % interval made of the years before, in every zone with hours; and the shipped error numbers beside built ones.
+"""How often the level of a year lay in the 90 % interval made of the years before, in every zone with hours; and the shipped error of levels beside built ones.
 
     python benchmarks/level_coverage.py RAW_FOLDER
 
 Levels of 2023 by those of 2021 and 2022, of 2024 by the three before, and so on (`scripts/grid_levels.py`): as in `grid_coverage.py`, but over all
-zones that have hours, and with one draw of the market a year, which all of them share. The shipped numbers (`odbl/zones.csv`) were made by
+zones that have hours, and with one draw of the market a year, which all of them share. The shipped errors of levels (`odbl/zones.csv`) were made by
 another program out of all years; here they are divided by what the builder makes of all years, so that one sees how far a test of the builder
 speaks for them.
 """
 
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from grid_coverage import LENGTHS_H, ROOT, Held, known_before, read, rows, yearly_levels  # it also finds the scripts
+from grid_coverage import ROOT, known_before, rows, yearly_levels  # it also finds the scripts
 
-from grid_errors import TAUS_H, level_sd, residuals, terms  # isort: skip
+from grid_errors import level_sd  # isort: skip
 from grid_levels import spread  # isort: skip
 
-from carbonreport.combine.intervals import Z90, grid_sd
-from carbonreport.model.series import GridErrors
+from carbonreport.combine.intervals import Z90
 
-SHIPPED_TERMS = ("sd_fast_6h", "sd_synoptic_48h", "sd_slow_60d")
 FIRST_YEAR = 2023
 AFTER_ALL = 9999
 
@@ -42,7 +39,6 @@ def main(folder: str) -> None:
     for year in range(FIRST_YEAR, 1 + max(max(by_year) for by_year in levels.values())):
         one_year(levels, year)
     level_ratios(levels, shipped)
-    term_ratios(read(raw), shipped)
 
 
 def one_year(levels: Levels, year: int) -> None:
@@ -64,21 +60,6 @@ def level_ratios(levels: Levels, shipped: Shipped) -> None:
         float(shipped[zone]["sd_level_per_sqrt_year"]) / level_sd(own, everybody, level) for zone, (level, own) in newest.items() if own
     ]
     print(f"shipped over built, level after a year: {_middle(ratios)} ({len(ratios)} zones)")
-
-
-def term_ratios(held: Sequence[Held], shipped: Shipped) -> None:
-    """Print the shipped sd of runs at a known level over the built one, in zones with hours of several years."""
-    whole = [replace(s, years=s.years | {s.test_year: s.test}) for s in held if "(em_" in s.name]
-    for length in LENGTHS_H:
-        hours, weights = 3600.0 * np.arange(length, dtype=np.float64), np.full(length, 1 / length)
-        ratios = []
-        for series in whole:
-            row = shipped[series.name.split()[0]]
-            theirs = GridErrors(tuple((float(row[name]), tau) for name, tau in zip(SHIPPED_TERMS, TAUS_H, strict=True)))
-            ratios.append(
-                grid_sd(hours, weights, theirs) / grid_sd(hours, weights, GridErrors(terms(residuals(series.years, series.relative))))
-            )
-        print(f"shipped over built, level known, {length:3d} h: {_middle(ratios)} ({len(ratios)} series)")
 
 
 def _middle(ratios: Sequence[float]) -> str:

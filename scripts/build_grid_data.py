@@ -1,7 +1,7 @@
 """Builds the embedded grid tables from a folder of raw data: `build_grid_data.py RAW_FOLDER [OUT_FOLDER]`.
 
 RAW_FOLDER holds `grid/` (hourly files, yearly averages, time zones, the reference table of shapes) and `method/` (error
-numbers). The result is the same byte for byte on every run. What comes from Electricity Maps goes to `odbl/`, which has a licence of its own.
+numbers of zones with a single year of hours, or with none; those of the others are made here). The result is the same byte for byte on every run. What comes from Electricity Maps goes to `odbl/`, which has a licence of its own.
 """
 
 import csv
@@ -14,16 +14,16 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
+from grid_errors import residuals, terms
+from grid_shapes import misses, shape, typical_relative, typical_shape, weekend_ratio, whole_years
 from numpy.typing import NDArray
-
-from carbonreport.combine.seasonal import offsets
 
 Array = NDArray[np.float64]
 Row = dict[str, str]
+# Time zone, and hours by year, of each zone with hours. [gCO2e/kWh]
+Years = dict[str, tuple[str, dict[int, Array]]]
 
 YEARS = (2021, 2022, 2023, 2024, 2025)
-QUARTERS_AN_HOUR = 4
-QUARTER_S = 900
 # A recomputed shape may differ from the reference table by this much; the table itself is rounded to 0.001.
 TOLERANCE = 0.01
 # Data sets with hours, the better one first; the third is the file of the single year 2022.
@@ -62,45 +62,24 @@ ISO2 = dict(pair.split(":") for pair in _ISO_PAIRS.split())
 
 
 def build(raw: Path, out: Path) -> None:
-    """Write `odbl/zones.csv`, `odbl/shapes.csv.gz`, `odbl/direct.csv`, `odbl/held_out.csv` and `ember_yearly.csv` below `out`."""
+    """Write `odbl/zones.csv`, `shapes.csv.gz`, `weekends.csv`, `direct.csv` and `held_out.csv`, and `ember_yearly.csv` below `out`."""
     averages = list(_rows(raw / "grid" / "annual_averages.csv"))
     time_zones = {row["zone"]: row["tz"] for row in _rows(raw / "grid" / "zone_timezones.csv")} | TIME_ZONES
     table = {row["zone"]: row for row in _rows(raw / "grid" / "shape_12x24.csv.gz") if row["basis"] == "local"}
-    shapes: dict[str, Array] = {}
-    datasets: dict[str, str] = {}
-    means: dict[str, float] = {}
-    for zone, (dataset, start_s, grams) in sorted(_hours(raw / "grid").items()):
-        shapes[zone], means[zone], datasets[zone] = shape(time_zones[zone], start_s, grams), math.fsum(grams) / grams.size, dataset
-    _check(shapes, table)
+    hours = _hours(raw / "grid")
+    _check({zone: shape(time_zones[zone], start_s, grams) for zone, (_, start_s, grams) in hours.items()}, table)
+    datasets = {zone: dataset for zone, (dataset, _, _) in hours.items()}
+    means = {zone: math.fsum(grams) / grams.size for zone, (_, _, grams) in hours.items()}
+    years: Years = {zone: (time_zones[zone], whole_years(start_s, grams)) for zone, (_, start_s, grams) in sorted(hours.items())}
+    errors = {row["zone"]: row for row in _rows(raw / "method" / "grid_profile_error.csv")}
+    errors |= {zone: _own_errors(errors[zone], *years[zone]) for zone in years if len(years[zone][1]) > 1 and zone not in CONSTANT}
     (out / "odbl").mkdir(parents=True, exist_ok=True)
-    _write(out / "odbl" / "zones.csv", _zone_rows(raw, averages, time_zones, datasets, means))
-    _write_gz(out / "odbl" / "shapes.csv.gz", _shape_rows(shapes))
+    _write(out / "odbl" / "zones.csv", _zone_rows(raw, averages, time_zones, datasets, means, errors))
+    _write_gz(out / "odbl" / "shapes.csv.gz", _shape_rows(years))
+    _write(out / "odbl" / "weekends.csv", _weekend_rows(years))
     _write(out / "odbl" / "direct.csv", _direct_rows(raw))
-    _write(out / "odbl" / "held_out.csv", _held_out_rows(raw))
+    _write(out / "odbl" / "held_out.csv", _held_out_rows(years))
     _write(out / "ember_yearly.csv", _ember_rows(averages))
-
-
-def shape(time_zone: str, start_s: float, grams: Array) -> Array:
-    """Mean of each local month and hour over the mean of all hours. Shape (12, 24).
-
-    Each UTC hour is split into quarter hours, and each of those counts in the local hour that it lies in: +5:30 and +5:45 come out right.
-
-    Args:
-        time_zone: IANA name.
-        start_s: Begin of the first hour, POSIX seconds.
-        grams: Intensity of consecutive UTC hours. [gCO2e/kWh] Shape (n,).
-    """
-    quarters_s = start_s + QUARTER_S * np.arange(grams.size * QUARTERS_AN_HOUR, dtype=np.int64)
-    local_s = quarters_s.astype(np.int64)
-    for begin_s, until_s, offset_s in offsets(time_zone, start_s, start_s + QUARTER_S * quarters_s.size):
-        local_s[(quarters_s >= begin_s) & (quarters_s < until_s)] += int(offset_s)
-    months = local_s.astype("datetime64[s]").astype("datetime64[M]").astype(np.int64) % 12
-    cells = months * 24 + local_s // 3600 % 24
-    # bincount adds in order, and so does fsum exactly: the last digit does not depend on the processor.
-    sums = np.bincount(cells, weights=np.repeat(grams, QUARTERS_AN_HOUR), minlength=288)
-    counts = np.bincount(cells, minlength=288)
-    mean = math.fsum(grams) / grams.size
-    return np.asarray(sums / counts / mean, dtype=np.float64).reshape(12, 24)
 
 
 def _hours(folder: Path) -> dict[str, tuple[str, float, Array]]:
@@ -146,8 +125,14 @@ def _check(shapes: dict[str, Array], table: dict[str, Row]) -> None:
     print(f"{len(shapes)} shapes agree with the reference table; largest difference {worst:.5f}")
 
 
+def _own_errors(given: Row, time_zone: str, years: dict[int, Array]) -> Row:
+    """The given error numbers of a zone, those of its shape replaced by what its own years missed of each other."""
+    found = terms(residuals(years, lambda year, others: typical_relative(time_zone, year, {other: years[other] for other in others})))
+    return given | {field: f"{sd:.4f}" for field, (sd, _) in zip(ERROR_FIELDS[:3], found, strict=True)}
+
+
 def _zone_rows(
-    raw: Path, averages: list[Row], time_zones: dict[str, str], datasets: dict[str, str], means: dict[str, float]
+    raw: Path, averages: list[Row], time_zones: dict[str, str], datasets: dict[str, str], means: dict[str, float], errors: dict[str, Row]
 ) -> Iterator[list[str]]:
     levels: dict[str, dict[int, str]] = defaultdict(dict)
     names = dict(NAMES)
@@ -158,7 +143,6 @@ def _zone_rows(
     for zone in means:
         if zone not in levels:  # retired before the yearly table: the mean of its own hours is all there is
             levels[zone] = {2022: f"{means[zone]:.1f}"}
-    errors = {row["zone"]: row for row in _rows(raw / "method" / "grid_profile_error.csv")}
     classes = list(_rows(raw / "method" / "annual_only_error_by_level.csv"))
     yield list(ZONE_FIELDS)
     for zone in sorted(levels):
@@ -194,11 +178,23 @@ def _class_of(level: float, classes: list[Row]) -> Row:
     raise SystemExit(f"no error class for a level of {level} g/kWh")
 
 
-def _shape_rows(shapes: dict[str, Array]) -> Iterator[list[str]]:
+def _shape_rows(years: Years) -> Iterator[list[str]]:
     """Shapes of every zone whose day curve means something; month after month, hour after hour."""
     yield ["zone", *(f"m{month:02}h{hour:02}" for month in range(1, 13) for hour in range(24))]
-    for zone in sorted(set(shapes) - CONSTANT):
-        yield [zone, *(f"{value:.4f}" for value in shapes[zone].ravel())]
+    for zone, (time_zone, hours) in years.items():
+        if zone not in CONSTANT:
+            yield [zone, *(f"{value:.4f}" for value in typical_shape(time_zone, hours).ravel())]
+
+
+def _weekend_rows(years: Years) -> Iterator[list[str]]:
+    """Weekends over workdays by local hour, of the zones that have a shape, were not estimated, and whose weekends differ by more than their weeks scatter."""
+    yield ["zone", *(f"h{hour:02}" for hour in range(24))]
+    for zone, (time_zone, hours) in years.items():
+        if zone in CONSTANT | ESTIMATED:
+            continue
+        ratios = [f"{value:.3f}" for value in weekend_ratio(time_zone, hours)]
+        if set(ratios) != {"1.000"}:
+            yield [zone, *ratios]
 
 
 def _direct_rows(raw: Path) -> Iterator[list[str]]:
@@ -209,13 +205,13 @@ def _direct_rows(raw: Path) -> Iterator[list[str]]:
             yield [row["zone"] or "NA", row["ratio"]]  # Namibia's code reads as "not available" to some programs
 
 
-def _held_out_rows(raw: Path) -> Iterator[list[str]]:
-    """How far the months, and the hours of a month, of a zone's last year were off when told by the years before; the newest test of each zone."""
+def _held_out_rows(years: Years) -> Iterator[list[str]]:
+    """How far the months, and the hours of a month, of a zone's last year were off when told by the years before."""
     yield ["zone", "test_year", "month_error_percent", "hour_error_percent"]
-    rows = [row for row in _rows(raw / "grid" / "profile_transfer_error.csv") if row["ds"] in DATASETS]
-    newest = {row["zone"]: row for row in sorted(rows, key=lambda row: int(row["test"]))}
-    for zone, row in sorted(newest.items()):
-        yield [zone, row["test"], row["month_mape_rescaled"], row["hour_shape_mape"]]
+    for zone, (time_zone, hours) in years.items():
+        if len(hours) > 1:
+            month, hour = misses(time_zone, hours)
+            yield [zone, str(max(hours)), f"{month * 100:.2f}", f"{hour * 100:.2f}"]
 
 
 def _ember_rows(averages: list[Row]) -> Iterator[list[str]]:

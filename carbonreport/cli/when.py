@@ -177,7 +177,9 @@ def _print(answer: "Answer") -> None:
             click.echo(_AVERAGE)
         local = datetime.fromtimestamp(best.start_s, UTC).astimezone()
         if best.cap_watts is not None:
-            click.echo(f"    nvidia-smi -pl {best.cap_watts:g}    (as root, on each board; put back what was there before)")
+            click.echo(
+                f"    carbonreport run --power-cap {best.cap_watts:g} -- …    (needs the right to set caps: carbonreport doctor; taken back at the end)"
+            )
         if best.start_s > answer.now.start_s:
             click.echo(f"    sbatch --begin={local:%Y-%m-%dT%H:%M:%S} …")
             click.echo(f"    at -t {local:%Y%m%d%H%M}")

@@ -1,4 +1,4 @@
-"""A typical year made into a series: yearly level times the shape of the local month and hour."""
+"""A typical year made into a series: yearly level times the shape of the local month and hour, workdays and weekends apart where they are known."""
 
 import math
 from datetime import UTC, datetime, timedelta
@@ -13,6 +13,7 @@ from carbonreport.units import SECONDS_PER_HOUR
 
 Ints = NDArray[np.int64]
 DAY = timedelta(days=1)
+_THURSDAY, _SATURDAY, _DAYS_A_WEEK = 3, 5, 7  # from a Monday; 1970 began on a Thursday
 # A run without length still has an intensity: that of the second at which it began.
 SHORTEST_S = 1.0
 
@@ -22,6 +23,8 @@ def expand(profile: SeasonalProfile, start_s: float, end_s: float) -> IntensityS
 
     Edges lie where the local hour, the local year or the zone's offset from UTC changes, so that zones at
     +5:30 or +5:45 and days of 23 or 25 hours are exact. A zone without a shape changes with the local year only.
+
+    Whether an hour lies on a workday or a weekend is told by the zone's own clock. Holidays are not known.
 
     The level is that of the local year, or of the nearest year in the table. The error of the level grows with the
     square root of the years to that table year (random walk); the oldest interval's age is taken for the whole series, which errs
@@ -46,6 +49,8 @@ def expand(profile: SeasonalProfile, start_s: float, end_s: float) -> IntensityS
         edges_s, grams, quality = np.append(edges_s[keep], edges_s[-1]), levels[keep], _ANNUAL
     else:
         grams, quality = levels * profile.shape[months - 1, hours_of_day], _TYPICAL
+        if profile.weekend_ratio is not None:
+            grams = grams * day_factors(profile.weekend_ratio)[is_weekend(local_s), hours_of_day]
     oldest = int(ages.max())
     return IntensitySeries(
         zone=profile.zone,
@@ -149,6 +154,18 @@ def calendar(local_s: Array) -> tuple[Ints, Ints, Ints]:
     return 1970 + months_since_1970 // 12, months_since_1970 % 12 + 1, whole_hours % 24
 
 
+def is_weekend(local_s: Array) -> Ints:
+    """Whether local wall times lie on a Saturday or Sunday, 0 or 1. Shape (n,)."""
+    days = np.floor_divide(local_s, DAY.total_seconds()).astype(np.int64)
+    return np.asarray((days + _THURSDAY) % _DAYS_A_WEEK >= _SATURDAY, dtype=np.int64)
+
+
+def day_factors(weekend_ratio: Array) -> Array:
+    """What a workday and a weekend day have over the mean of seven days, by local hour: five of the one and two of the other make seven. Shape (2, 24)."""
+    workdays = _DAYS_A_WEEK / (_SATURDAY + (_DAYS_A_WEEK - _SATURDAY) * weekend_ratio)
+    return np.stack([workdays, workdays * weekend_ratio])
+
+
 def _levels(profile: SeasonalProfile, years: Ints) -> tuple[Array, Ints]:
     """Level of each interval [gCO2e/kWh] and the years between it and the table's year. Each (n,)."""
     distinct, index = np.unique(years, return_inverse=True)
@@ -176,7 +193,8 @@ def _notes(profile: SeasonalProfile, years: Ints, oldest: int) -> tuple[tuple[st
     elif profile.shape is None:
         notes.append(("annual-level", f"{profile.zone} has no hourly data; every hour is charged at the mean of {level}{age}"))
     else:
-        notes.append(("typical-profile", f"hours of {profile.zone} are those of a typical month and hour at the level of {level}{age}"))
+        kind = "month and hour" if profile.weekend_ratio is None else "month, hour, and workday or weekend (holidays are not known)"
+        notes.append(("typical-profile", f"hours of {profile.zone} are those of a typical {kind} at the level of {level}{age}"))
     if "estimated" in profile.marks:
         notes.append(
             ("grid-estimated", f"the provider estimated the hours behind the day curve of {profile.zone}; the level is that of {level}")

@@ -27,7 +27,7 @@ class Look:
         profile: Its typical year.
         year: Year of the level.
         level: Mean of that year. [gCO2e/kWh]
-        curves: Intensity by local month and hour, or None without hourly data. [gCO2e/kWh] Shape (12, 24).
+        curves: Intensity by local month and hour of the mean day of the week, or None without hourly data. [gCO2e/kWh] Shape (12, 24).
         factors: A run's 90 % factor either way, by length in hours.
         direct: Mean direct intensity, or None. [gCO2e/kWh]
         direct_because: Why there is no hourly direct row, or "".
@@ -139,6 +139,8 @@ def trust_in_words(looked: Look) -> Sequence[str]:
         said.append("Its hourly data hardly change; only the yearly mean is used.")
     elif looked.curves is None:
         said.append("It has no hourly data; only the yearly mean is used.")
+    if looked.profile.weekend_ratio is not None:
+        said.append(f"The curve is that of the mean day; {_weekends(looked.profile.weekend_ratio)}. Holidays are not known.")
     if "estimated" in marks:
         said.append("Its provider estimated every hour; the day curve is that of the estimate.")
     if "retired" in marks:
@@ -150,6 +152,14 @@ def trust_in_words(looked: Look) -> Sequence[str]:
         said.append(f"On a given day the best hour is cleaner than the worst with a chance of {day.chance * 100:.0f} %.")
         said.append("Months differ from year to year by 1-20 %; the level is that of the year named.")
     return said
+
+
+def _weekends(ratio: Array) -> str:
+    """How Saturdays and Sundays differ from workdays, with the hours at which they do."""
+    low, high = (round((value - 1) * 100) for value in (float(ratio.min()), float(ratio.max())))
+    if low == high == 0:
+        return "Saturdays and Sundays differ from workdays by under 1 %"
+    return f"Saturdays and Sundays differ from workdays by {low:+d} % ({int(ratio.argmin())}:00) to {high:+d} % ({int(ratio.argmax())}:00)"
 
 
 def _length(hours: int) -> str:

@@ -87,7 +87,7 @@ class IntensitySeries:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SeasonalProfile:
-    """A zone's typical year: yearly levels times a relative local month x hour shape.
+    """A zone's typical year: yearly levels times a relative local month x hour shape, and how weekends differ from workdays.
 
     Attributes:
         zone: Grid zone as Electricity Maps spells it.
@@ -102,6 +102,8 @@ class SeasonalProfile:
         retrieved_on: Date of the data, ISO, or "".
         marks: "constant", "estimated", "retired": what the reader must know of the zone.
         successor: Zone that took a retired one's place, or "".
+        weekend_ratio: Intensity of local Saturdays and Sundays over that of workdays, by local hour, a ratio; the shape is that of the mean
+            of seven days. Shape (24,); None where it is not known, and all days are alike.
     """
 
     zone: str
@@ -116,9 +118,16 @@ class SeasonalProfile:
     retrieved_on: str = ""
     marks: tuple[str, ...] = field(default=())
     successor: str = ""
+    weekend_ratio: Array | None = None
 
     def __post_init__(self) -> None:
         if not self.levels:
             raise ValueError(f"zone {self.zone} has no yearly level")
         if self.shape is not None and self.shape.shape != (12, 24):
             raise ValueError(f"shape of {self.zone} is {self.shape.shape}, not (12, 24)")
+        if self.weekend_ratio is None:
+            return
+        if self.shape is None:
+            raise ValueError(f"zone {self.zone} has weekends but no shape for them to divide")
+        if self.weekend_ratio.shape != (24,) or not np.all(np.isfinite(self.weekend_ratio) & (self.weekend_ratio > 0)):
+            raise ValueError(f"weekends of {self.zone} over workdays are {self.weekend_ratio}, not 24 positive ratios")

@@ -1,5 +1,7 @@
 """Another month for a job: the facility's PUE and the typical grid together, each month priced at the same day and hour. Pure.
 
+The same date is a workday in one month and a Sunday in another, which says nothing of the month: every month has the mean day of its week.
+
 The PUE of a site's own profile is a fact of energy and counts whole; what the grid's months promise is shrunk like every typical saving, and
 their error is at least what months of that zone missed by when a year was held out (method, section 4).
 """
@@ -63,13 +65,13 @@ def months(
         missed: Mean share by which months of this zone were off when held out, or None where nobody knows.
         then: The same work as it would run in the other month, such as under a cap; its own energy is left out of the ratios.
     """
-    flat = replace(pue, edges_s=(), values=())
+    flat, mean_day = replace(pue, edges_s=(), values=()), replace(profile, weekend_ratio=None)
     held_out_sd = (UNKNOWN_MISS if missed is None else missed) * _SD_OF_MEAN_ERROR * math.sqrt(2)
-    now = _Priced.of(job, start_s, profile, flat, time_zone)
+    now = _Priced.of(job, start_s, mean_day, flat, time_zone)
     found = []
     for ahead in range(1, MONTHS):
         at = _months_later(start_s, ahead, time_zone)
-        other = _Priced.of(then or job, at.timestamp(), profile, flat, time_zone)
+        other = _Priced.of(then or job, at.timestamp(), mean_day, flat, time_zone)
         pue_ratio = other.pue / now.pue
         grid_ratio = other.grams / now.grams / pue_ratio * (job.joules / (then or job).joules)
         found.append(Month(at.month, at.timestamp(), pue_ratio, grid_ratio, max(_sd(now, other, profile), held_out_sd)))

@@ -74,7 +74,8 @@ def _grams(run: RunRecord, start_s: float, profile: SeasonalProfile, pue: PuePro
     """What the run would have been charged at another start, partial intervals exact. [gCO2e]"""
     moved = replace(run, started_s=start_s, spans=())
     flat = replace(pue, edges_s=(), values=())  # a measured series says nothing of another day
-    charged = charge(moved, grid=expand(profile, start_s, start_s + run.duration_s), pue=flat, time_zone=time_zone)
+    mean_day = replace(profile, weekend_ratio=None)  # an hour is advised for a run like it, on whatever day of the week
+    charged = charge(moved, grid=expand(mean_day, start_s, start_s + run.duration_s), pue=flat, time_zone=time_zone)
     per_joule = charged.pue * charged.grams_per_kwh
     return float(charged.it_joules.sum(axis=0) @ per_joule)
 

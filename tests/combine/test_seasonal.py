@@ -16,6 +16,8 @@ from carbonreport.model.series import QUALITIES, Array, Family, IntensitySeries,
 # Every cell has a value of its own, so that a wrong month or hour cannot hide.
 SHAPE: Array = 0.5 + np.arange(288, dtype=np.float64).reshape(12, 24) / 288
 LEVELS = {2021: 400.0, 2022: 380.0, 2024: 300.0}
+# A ratio of its own for every hour, so that a workday taken for a weekend cannot hide.
+WEEKENDS: Array = 0.6 + np.arange(24, dtype=np.float64) / 50
 
 CHANGE_DAYS = {
     "Europe/Berlin": ("2024-03-30", "2024-10-26"),
@@ -31,9 +33,15 @@ CHANGE_DAYS = {
 
 
 def profile(
-    time_zone: str = "Europe/Berlin", *, shape: Array | None = SHAPE, marks: tuple[str, ...] = (), successor: str = ""
+    time_zone: str = "Europe/Berlin",
+    *,
+    shape: Array | None = SHAPE,
+    marks: tuple[str, ...] = (),
+    successor: str = "",
+    weekends: Array | None = None,
 ) -> SeasonalProfile:
-    return SeasonalProfile("XX", "Somewhere", time_zone, LEVELS, shape, ((0.1, 6.0),), 0.2, Family(), "test", "", marks, successor)
+    terms = ((0.1, 6.0),)
+    return SeasonalProfile("XX", "Somewhere", time_zone, LEVELS, shape, terms, 0.2, Family(), "test", "", marks, successor, weekends)
 
 
 def posix(text: str) -> float:
@@ -44,10 +52,20 @@ def intensity_at(series: IntensitySeries, time_s: float) -> float:
     return float(series.grams_per_kwh[np.searchsorted(series.edges_s, time_s, side="right") - 1])
 
 
-def expected_at(time_zone: str, time_s: float) -> float:
+def expected_at(time_zone: str, time_s: float, weekends: Array | None = None) -> float:
     local = datetime.fromtimestamp(time_s, UTC).astimezone(ZoneInfo(time_zone))
     year = min(LEVELS, key=lambda known: (abs(known - local.year), -known))
-    return float(LEVELS[year] * SHAPE[local.month - 1, local.hour])
+    mean_day = float(LEVELS[year] * SHAPE[local.month - 1, local.hour])
+    if weekends is None:
+        return mean_day
+    # Five workdays of w and two days of r w are seven of the mean day.
+    workday = mean_day * 7 / (5 + 2 * weekends[local.hour])
+    return float(workday * weekends[local.hour] if local.strftime("%a") in ("Sat", "Sun") else workday)
+
+
+def grams_of(series: IntensitySeries) -> float:
+    """Mean over the period."""
+    return float(np.average(series.grams_per_kwh, weights=np.diff(series.edges_s)))
 
 
 @pytest.mark.parametrize("time_zone", CHANGE_DAYS)
@@ -58,6 +76,79 @@ def test_every_quarter_hour_of_a_period_with_a_clock_change_has_its_local_month_
         for quarter_s in np.arange(start_s, end_s, 900):
             for moment_s in (quarter_s, quarter_s + 899):
                 assert intensity_at(series, moment_s) == pytest.approx(expected_at(time_zone, moment_s)), f"{time_zone} {moment_s}"
+
+
+@pytest.mark.parametrize("time_zone", CHANGE_DAYS)
+def test_every_quarter_hour_of_a_week_with_a_clock_change_knows_its_local_workday_or_weekend(time_zone):
+    for day in CHANGE_DAYS[time_zone]:
+        start_s, end_s = posix(day) - 3 * 86400, posix(day) + 4 * 86400
+        series = expand(profile(time_zone, weekends=WEEKENDS), start_s, end_s)
+        for quarter_s in np.arange(start_s, end_s, 900):
+            for moment_s in (quarter_s, quarter_s + 899):
+                expected = expected_at(time_zone, moment_s, WEEKENDS)
+                assert intensity_at(series, moment_s) == pytest.approx(expected), f"{time_zone} {moment_s}"
+
+
+def test_a_saturday_differs_from_a_monday_by_the_zone_s_ratio_and_from_a_sunday_not_at_all():
+    zone = profile("UTC", weekends=WEEKENDS)
+    saturday, sunday, monday = (
+        expand(zone, posix(day), posix(day) + 86400).grams_per_kwh for day in ("2024-06-08", "2024-06-09", "2024-06-10")
+    )
+    assert saturday / monday == pytest.approx(WEEKENDS)
+    assert list(saturday) == list(sunday)
+
+
+def test_the_zone_s_own_clock_decides_when_the_weekend_begins():
+    friday_s = posix("2024-06-07T14:00")  # Saturday has begun in Auckland, where it is two o'clock
+    for name, hour, is_weekend in (("Pacific/Auckland", 2, True), ("UTC", 14, False)):
+        series = expand(profile(name, weekends=WEEKENDS), friday_s, friday_s + 3600)
+        workday = 300 * SHAPE[5, hour] * 7 / (5 + 2 * WEEKENDS[hour])
+        assert series.grams_per_kwh[0] == pytest.approx(workday * (WEEKENDS[hour] if is_weekend else 1))
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    weekends=st.lists(st.floats(0.01, 50), min_size=24, max_size=24),
+    day=st.integers(0, 23),
+    time_zone=st.sampled_from(["UTC", "Asia/Kathmandu"]),
+)
+def test_any_seven_days_of_a_month_have_the_mean_of_that_month_whatever_weekends_do(weekends, day, time_zone):
+    start_s = datetime(2024, 7, 1, tzinfo=ZoneInfo(time_zone)).timestamp() + day * 86400
+    apart, alike = (
+        grams_of(expand(profile(time_zone, weekends=ratio), start_s, start_s + 7 * 86400)) for ratio in (np.array(weekends), None)
+    )
+    assert apart == pytest.approx(alike)
+
+
+def test_twenty_eight_years_in_which_every_date_falls_on_every_day_have_the_mean_of_the_shape():
+    # 2030 to 2057 are all charged at the level of 2024.
+    start_s, end_s = posix("2030-01-01"), posix("2058-01-01")
+    apart, alike = (grams_of(expand(profile("UTC", weekends=ratio), start_s, end_s)) for ratio in (WEEKENDS, None))
+    assert apart == pytest.approx(alike, rel=1e-12)
+
+
+@pytest.mark.parametrize("year", range(2024, 2035))
+def test_the_weekends_of_one_year_move_its_mean_by_under_half_a_per_cent_even_if_they_lack_a_third(year):
+    start_s, end_s = posix(f"{year}-01-01"), posix(f"{year + 1}-01-01")
+    apart, alike = (grams_of(expand(profile(weekends=ratio), start_s, end_s)) for ratio in (np.full(24, 2 / 3), None))
+    assert apart == pytest.approx(alike, rel=0.005)
+
+
+def test_a_zone_whose_weekends_are_not_known_and_one_whose_weekends_are_like_workdays_are_the_same():
+    unknown, alike = (expand(profile(weekends=ratio), posix("2024-03-28"), posix("2024-04-04")) for ratio in (None, np.ones(24)))
+    assert list(unknown.grams_per_kwh) == pytest.approx(list(alike.grams_per_kwh))
+    assert "holidays" not in unknown.notes[0][1] and "holidays are not known" in alike.notes[0][1]
+
+
+@pytest.mark.parametrize("weekends", [np.ones(23), np.zeros(24), np.full(24, np.nan), np.full(24, np.inf), np.full(24, -1.0)])
+def test_weekends_that_are_not_24_positive_ratios_are_refused(weekends):
+    with pytest.raises(ValueError, match="24 positive ratios"):
+        profile(weekends=weekends)
+
+
+def test_weekends_without_a_shape_are_refused():
+    with pytest.raises(ValueError, match="no shape"):
+        profile(shape=None, weekends=WEEKENDS)
 
 
 @settings(max_examples=60, deadline=None)

@@ -30,6 +30,7 @@ def data(tmp_path: Path) -> Path:
     row = ",".join(["AA", *(["0.5"] * 12 + ["1.5"] * 12) * 12])
     with gzip.open(tmp_path / "odbl" / "shapes.csv.gz", "wt") as shapes:
         shapes.write(f"{header}\n{row}\n")
+    (tmp_path / "odbl" / "weekends.csv").write_text("zone," + ",".join(f"h{hour:02}" for hour in range(24)) + "\n")
     (tmp_path / "ember_yearly.csv").write_text(EMBER)
     return tmp_path
 
@@ -43,6 +44,22 @@ def test_a_zone_with_a_shape_follows_it(data):
     assert list(series.grams_per_kwh) == [100.0] * 12 + [300.0] * 12
     assert slugs(series) == ["typical-profile"]
     assert series.errors["typical"].terms == ((0.1, 6.0), (0.3, 1440.0))
+
+
+def test_a_zone_with_weekends_follows_them_and_says_that_holidays_are_not_known(data):
+    with (data / "odbl" / "weekends.csv").open("a") as weekends:
+        weekends.write("AA," + ",".join(["0.75"] * 12 + ["1.0"] * 12) + "\n")
+    saturday = EmbeddedGrid(data).series("AA", START_S, END_S)
+    monday = EmbeddedGrid(data).series("AA", START_S + 2 * 86400, END_S + 2 * 86400)
+    assert saturday.grams_per_kwh / monday.grams_per_kwh == pytest.approx([0.75] * 12 + [1.0] * 12)
+    assert list(monday.grams_per_kwh) == pytest.approx([100 * 7 / 6.5] * 12 + [300.0] * 12)
+    assert "holidays are not known" in saturday.notes[0][1]
+
+
+def test_a_package_without_the_table_of_weekends_has_all_days_alike(data):
+    with_empty = EmbeddedGrid(data).series("AA", START_S, END_S)
+    (data / "odbl" / "weekends.csv").unlink()
+    assert list(EmbeddedGrid(data).series("AA", START_S, END_S).grams_per_kwh) == list(with_empty.grams_per_kwh)
 
 
 def test_a_zone_without_a_shape_has_its_level_and_says_so(data):
@@ -113,6 +130,20 @@ def test_every_shipped_shape_has_the_mean_one():
         shape = grid.profile(zone).shape
         assert shape is not None
         assert np.average(shape.mean(axis=1), weights=days) == pytest.approx(1, abs=0.002), zone
+
+
+def test_shipped_weekends_are_those_of_zones_with_measured_hours_and_go_their_way():
+    grid = EmbeddedGrid()
+    zones = [line.split(",")[0] for line in (DATA / "odbl" / "weekends.csv").read_text(encoding="utf-8").splitlines()[1:]]
+    assert len(zones) == 101
+    for zone in zones:
+        profile = grid.profile(zone)
+        assert profile.shape is not None and profile.weekend_ratio is not None
+        assert not set(profile.marks) & {"constant", "estimated"}
+    noon_s = START_S + 10 * 3600  # Saturday in Berlin
+    saturday, monday = (grid.series("DE", at_s, at_s + 3600).grams_per_kwh[0] for at_s in (noon_s, noon_s + 2 * 86400))
+    assert saturday == pytest.approx(0.79 * monday, abs=0.01 * monday)
+    assert grid.profile("TR").weekend_ratio is None  # its weeks scatter by more than its weekends differ
 
 
 @pytest.mark.parametrize("zone", ["HK", "ID", "US-NW-SCL", "KR"])

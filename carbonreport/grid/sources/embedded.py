@@ -1,4 +1,4 @@
-"""The embedded profiles: typical month and hour at yearly levels, for every zone, without a network."""
+"""The embedded profiles: typical month, hour and weekend at yearly levels, for every zone, without a network."""
 
 import csv
 import gzip
@@ -58,7 +58,7 @@ class EmbeddedGrid:
     """Typical profiles out of a data folder.
 
     Attributes:
-        data: Folder with ember_yearly.csv and, where the package was built with them, odbl/zones.csv, odbl/shapes.csv.gz and odbl/direct.csv.
+        data: Folder with ember_yearly.csv and, where the package was built with them, zones.csv, shapes.csv.gz, weekends.csv and direct.csv in odbl/.
         factor: lifecycle, or direct: the same shape at the direct level.
     """
 
@@ -138,6 +138,7 @@ class EmbeddedGrid:
             source=f"Electricity Maps (ODbL-1.0), yearly means {min(levels)}–{max(levels)}{hours}",
             marks=tuple(row["marks"].split()),
             successor=row["successor"],
+            weekend_ratio=_weekend_ratios(self.data).get(row["zone"]),
         )
 
     def _country_profile(self, country: str) -> SeasonalProfile:
@@ -197,6 +198,15 @@ def _read(path: Path) -> Iterator[dict[str, str]]:
 @lru_cache(maxsize=4)
 def _direct_shares(data: Path) -> dict[str, float]:
     return {row["zone"]: float(row["direct_share"]) for row in _read(data / "odbl" / "direct.csv")}
+
+
+@lru_cache(maxsize=4)
+def _weekend_ratios(data: Path) -> dict[str, Array]:
+    """Weekends over workdays by local hour, of the zones where they are known to differ. Each (24,)."""
+    ratios = {row.pop("zone"): np.array(list(row.values()), dtype=np.float64) for row in _read(data / "odbl" / "weekends.csv")}
+    for ratio in ratios.values():
+        ratio.setflags(write=False)  # shared by everybody who asks
+    return ratios
 
 
 @lru_cache(maxsize=64)
