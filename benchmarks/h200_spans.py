@@ -54,6 +54,13 @@ def candidates():
         loads[f"sum {count}"] = lambda x=x: x.sum()
     a64, c64 = torch.randn(1024, 1024, device="cuda", dtype=torch.float64), torch.empty(1024, 1024, device="cuda", dtype=torch.float64)
     loads["fp64 1024x1024x1024"] = lambda: torch.matmul(a64, a64, out=c64)
+    for name in (
+        "fp32 1536x1536x1536",
+        "fp32 4096x4096x4096",
+        "copy 268435456",
+    ):  # with pauses too short for the sensor, for boards that draw more
+        for cycles in (50_000, 150_000):
+            loads[f"{name}, spin {cycles}"] = lambda one=loads[name], cycles=cycles: (one(), torch.cuda._sleep(cycles))
     return loads
 
 

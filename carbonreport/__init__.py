@@ -7,7 +7,20 @@ __version__ = "0.1.0"
 
 TYPE_CHECKING = False  # type checkers know the name; importing typing itself would take longer than all the rest
 if TYPE_CHECKING:
-    from carbonreport.api import Footprint, PueProfile, Quantity, Run, RunRecord, footprint, load, statement, sweep, trace, traced
+    from carbonreport.api import (
+        Footprint,
+        PueProfile,
+        Quantity,
+        Run,
+        RunRecord,
+        footprint,
+        load,
+        plan_profile,
+        statement,
+        sweep,
+        trace,
+        traced,
+    )
 
 __all__ = [
     "Footprint",
@@ -18,6 +31,7 @@ __all__ = [
     "__version__",
     "footprint",
     "load",
+    "plan_profile",
     "statement",
     "sweep",
     "trace",

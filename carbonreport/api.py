@@ -10,11 +10,25 @@ if TYPE_CHECKING:
     from carbonreport.model.quantity import Quantity
     from carbonreport.model.run import RunRecord
     from carbonreport.store import load
+    from carbonreport.workflows.plan_measure import plan_profile
     from carbonreport.workflows.statement import statement
     from carbonreport.workflows.sweep_steps import sweep
     from carbonreport.workflows.trace import trace, traced
 
-__all__ = ["Footprint", "PueProfile", "Quantity", "Run", "RunRecord", "footprint", "load", "statement", "sweep", "trace", "traced"]
+__all__ = [
+    "Footprint",
+    "PueProfile",
+    "Quantity",
+    "Run",
+    "RunRecord",
+    "footprint",
+    "load",
+    "plan_profile",
+    "statement",
+    "sweep",
+    "trace",
+    "traced",
+]
 
 _HOMES = {
     "Footprint": "carbonreport.model.footprint",
@@ -24,6 +38,7 @@ _HOMES = {
     "RunRecord": "carbonreport.model.run",
     "footprint": "carbonreport.combine.footprint",
     "load": "carbonreport.store",
+    "plan_profile": "carbonreport.workflows.plan_measure",
     "statement": "carbonreport.workflows.statement",
     "sweep": "carbonreport.workflows.sweep_steps",
     "trace": "carbonreport.workflows.trace",

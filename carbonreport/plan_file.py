@@ -41,7 +41,7 @@ class BoundTo(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class UsedLatency(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The latency that was planned with. [s, W]"""
+    """The latency that was planned with, and whether somebody measured it. [s, W]"""
 
     low_s: float
     value_s: float
@@ -49,6 +49,7 @@ class UsedLatency(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     source: str
     stall_watts: float
     effect: Literal["stalls", "late"] = "stalls"
+    is_measured: bool = False
 
 
 class Ratio(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -57,6 +58,35 @@ class Ratio(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     value: float
     low: float
     high: float
+
+
+class WithoutSwitches(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The best way of the same table that never switches: what is used where the plan cannot be followed."""
+
+    kind: Kind
+    sm_mhz: int | None
+    mem_mhz: int | None
+    cap_watts: float | None
+    time_ratio: float
+    energy_ratio: float
+
+
+class Validated(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The plan measured in turns with unlocked clocks, on one board; only this may be called a saving.
+
+    Attributes:
+        pairs: How often each was measured.
+        time_ratio: Time of a step over that with unlocked clocks.
+        energy_ratio: The same of the energy.
+        board: Where.
+        requests: Changes of clocks that were asked for in a step.
+    """
+
+    pairs: int
+    time_ratio: Ratio
+    energy_ratio: Ratio
+    board: BoundTo
+    requests: float
 
 
 class PlanFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -75,6 +105,10 @@ class PlanFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         time_ratio: Predicted.
         energy_ratio: Predicted.
         switches: Changes of clocks in one iteration.
+        phases: Index of the pair by name of a kernel, phase or pass, where it always has the same one.
+        sequence: Names of the invocations in order; empty where they are too many to be phases of a program.
+        without_switches: The best way that never switches.
+        validated: What the plan was measured to save, or None.
     """
 
     board: BoundTo
@@ -89,6 +123,10 @@ class PlanFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     time_ratio: Ratio
     energy_ratio: Ratio
     switches: int
+    phases: dict[str, int] = {}
+    sequence: list[str] = []
+    without_switches: WithoutSwitches | None = None
+    validated: Validated | None = None
     format: Literal["carbonreport-plan"] = "carbonreport-plan"
     version: int = VERSION
 
@@ -176,6 +214,8 @@ def _nonsense(plan: PlanFile) -> str | None:
         return "segments must begin with 0 and rise within the invocations"
     if any(not 0 <= index < len(plan.pairs) for _, index in plan.segments):
         return "segments name a pair that is not there"
+    if any(not 0 <= index < len(plan.pairs) for index in plan.phases.values()):
+        return "phases name a pair that is not there"
     try:
         for pair in plan.pairs:
             ClockPair(*pair)

@@ -1,4 +1,4 @@
-"""`carbonreport plan solve|frontier|trace`: clocks for kernels and passes, switches paid for."""
+"""`carbonreport plan`: clocks for kernels and passes, switches paid for; measured and validated by plan_measure.py."""
 
 import re
 from collections.abc import Callable
@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+from carbonreport.cli import plan_measure
 
 if TYPE_CHECKING:
     from carbonreport.workflows.plan import PlanAsk
@@ -52,6 +54,9 @@ def _table_options(function: F) -> F:
             click.argument("table", type=click.Path(path_type=Path), metavar="TABLE"),
             click.option("--latency", type=ShortTime(), metavar="6ms", help="Of a change of clocks. [default: assumed of the board]"),
             click.option(
+                "--latencies", type=click.Path(path_type=Path), metavar="FILE.json", help="Latencies as `plan latency -o` measured them."
+            ),
+            click.option(
                 "--memory-latency", type=ShortTime(), metavar="100ms", help="Of one that changes the memory clock, where it takes longer."
             ),
             click.option(
@@ -97,6 +102,7 @@ def _ask(options: dict[str, Any]) -> "PlanAsk":
         options["driver"],
         options["sweep"],
         options["smooth"],
+        options["latencies"],
     )
 
 
@@ -128,7 +134,7 @@ def solve(slowdown: float | None, output: Path | None, as_json: bool, **options:
         keep_plan(answer, ask, output)
         click.echo(f"wrote {output}", err=True)
     if as_json:
-        _print_json(answer_object(answer))
+        print_json(answer_object(answer))
         return
     print_answer(answer)
 
@@ -154,7 +160,7 @@ def frontier(slowdowns: str | None, plot: Path | None, as_json: bool, **options:
         write_frontier(points, prepared.switching, plot)
         click.echo(f"wrote {plot}", err=True)
     if as_json:
-        _print_json({"points": [point_object(point) for point in points], "notes": list(prepared.notes)})
+        print_json({"points": [point_object(point) for point in points], "notes": list(prepared.notes)})
         return
     print_frontier(points)
     for note in prepared.notes:
@@ -171,12 +177,17 @@ def trace(file: Path, as_json: bool) -> None:
 
     iteration = kernels_of_trace(file)
     if as_json:
-        _print_json(iteration_object(iteration))
+        print_json(iteration_object(iteration))
         return
     print_iteration(iteration)
 
 
-def _print_json(value: Any) -> None:
+def print_json(value: Any) -> None:
+    """An object on standard output."""
     from carbonreport.render.formats.json import dumps
 
     click.echo(dumps(value), nl=False)
+
+
+for _measuring in plan_measure.COMMANDS:
+    command.add_command(_measuring)

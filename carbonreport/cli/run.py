@@ -24,6 +24,12 @@ from carbonreport.workflows.run import Finished, run_command
     help="Power cap of every NVIDIA GPU of the run, or by board 0=300,1=250; put back at the end. Refused, COMMAND does not start.",
 )
 @click.option("--cap-if-allowed", metavar="W", help="The same; refused, COMMAND runs without it and the record says so.")
+@click.option(
+    "--plan",
+    type=click.Path(path_type=Path),
+    metavar="FILE.json",
+    help="Hold the clocks of a plan (carbonreport plan solve -o) on every NVIDIA GPU of the run; unlocked at the end. Refused, COMMAND does not start.",
+)
 @click.option("--dry-run", is_flag=True, help="Say what would be set and put back; set nothing and start nothing.")
 @click.option("--quiet", is_flag=True, help="No summary at the end.")
 @place_options()
@@ -36,6 +42,7 @@ def command(
     share_gpus: bool,
     power_cap: str | None,
     cap_if_allowed: str | None,
+    plan: Path | None,
     dry_run: bool,
     quiet: bool,
     command: tuple[str, ...],
@@ -48,8 +55,10 @@ def command(
     if power_cap is not None and cap_if_allowed is not None:
         raise click.UsageError("--power-cap and --cap-if-allowed are two ways of one thing: give one")
     cap = power_cap if power_cap is not None else cap_if_allowed
+    if cap is not None and plan is not None:
+        raise click.UsageError("--power-cap and --plan are two answers to one question: give one")
     if dry_run:
-        return _say_what_would_be_set(cap)
+        return _say_what_would_be_set(cap, plan)
     finished = run_command(
         command,
         name=name,
@@ -60,6 +69,7 @@ def command(
         share_gpus=share_gpus,
         power_cap=cap,
         is_cap_optional=power_cap is None,
+        clock_plan=plan,
     )
     if finished.message:
         click.echo(f"carbonreport: error: {finished.message}", err=True)
@@ -68,9 +78,14 @@ def command(
     return finished.code
 
 
-def _say_what_would_be_set(cap: str | None) -> int:
+def _say_what_would_be_set(cap: str | None, plan: Path | None) -> int:
+    if plan is not None:
+        from carbonreport.workflows.plan_apply import dry_run_plan
+
+        dry_run_plan(plan, os.environ, click.echo)
+        return 0
     if cap is None:
-        raise click.UsageError("--dry-run says what would be set on GPUs: give --power-cap")
+        raise click.UsageError("--dry-run says what would be set on GPUs: give --power-cap or --plan")
     from carbonreport.workflows.knobs import asked_caps, dry_run
 
     dry_run(asked_caps(cap), os.environ, click.echo)

@@ -58,6 +58,10 @@ class KnobsHeld:
         is_held: Whether the board still had it at the end; None where the run broke off, or the board did not say.
         capped_seconds: Time in which the board's clocks were lowered to stay under its power limit; None where it does not count. [s]
         seconds: Time over which that was counted. [s]
+        plan: The clock plan that turned clocks during the run, in words; "" where what was requested held all along.
+        sm_clock_mhz: Median core clock while the board was busy; None where nobody looked, or it never was. [MHz]
+        mem_clock_mhz: The same of the memory. [MHz]
+        switches: How often a plan asked for other clocks; None without one.
     """
 
     device: str
@@ -67,9 +71,13 @@ class KnobsHeld:
     is_held: bool | None = None
     capped_seconds: float | None = None
     seconds: float | None = None
+    plan: str = ""
+    sm_clock_mhz: float | None = None
+    mem_clock_mhz: float | None = None
+    switches: int | None = None
 
     def __post_init__(self) -> None:
-        for name in ("before_watts", "enforced_watts", "capped_seconds", "seconds"):
+        for name in ("before_watts", "enforced_watts", "capped_seconds", "seconds", "sm_clock_mhz", "mem_clock_mhz", "switches"):
             value = getattr(self, name)
             if value is not None and not (0 <= value < math.inf):
                 raise ValueError(f"{name} of {self.device} is {value!r}; it must be 0 or more")

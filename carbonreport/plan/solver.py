@@ -181,9 +181,10 @@ def _of_whole(table: PlanTable, whole: PlanTable, slowdown: float | None, switch
     plan = solve(whole, slowdown, switching, objective=objective)
     ways = []
     for way in plan.others:
-        if way.kind == "none" or (len(set(way.pairs)) > 1 and not table.passes):
+        if way.kind == "none" or (len(set(way.pairs)) > 1 and not (table.passes and whole.passes)):
             continue
-        by_pass = dict(zip(whole.passes, way.pairs, strict=True))
-        pairs = tuple(by_pass[name] for name in table.passes) if table.passes else (way.pairs[0],) * table.sequence.size
+        by_pass = dict(zip(whole.passes, way.pairs, strict=bool(whole.passes)))
+        has_passes = bool(table.passes and whole.passes)
+        pairs = tuple(by_pass[name] for name in table.passes) if has_passes else (way.pairs[0],) * table.sequence.size
         ways.append(replace(way, kind="static" if way.kind == "static" else "pass", pairs=pairs, is_whole=True))
     return ways

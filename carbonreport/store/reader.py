@@ -98,6 +98,14 @@ class _Knobs(msgspec.Struct, tag_field="type", tag="knobs"):
     is_held: bool | None = None
     capped_seconds: float | None = None
     seconds: float | None = None
+    plan: str = ""
+    sm_clock_mhz: float | None = None
+    mem_clock_mhz: float | None = None
+    switches: int | None = None
+
+    def held(self) -> KnobsHeld:
+        """What it says."""
+        return KnobsHeld(**{name: getattr(self, name) for name in KnobsHeld.__slots__})
 
 
 class _Note(msgspec.Struct, tag_field="type", tag="note"):
@@ -222,9 +230,7 @@ class _Builder:
             case SumsLine():
                 self.sums[line.device] = line
             case _Knobs():
-                self.knobs[line.device] = KnobsHeld(
-                    line.device, line.requested, line.before_watts, line.enforced_watts, line.is_held, line.capped_seconds, line.seconds
-                )
+                self.knobs[line.device] = line.held()
             case _Note():
                 self.notes.append(Note(line.slug, line.text))
             case _Environment():

@@ -43,6 +43,7 @@ def plan_run(
     share_gpus: bool = False,
     power_cap_watts: "float | Mapping[str | int, float] | str | None" = None,
     is_cap_optional: bool = False,
+    clock_plan: "Setting | None" = None,
 ) -> RunPlan:
     """Check what the caller said and decide what to measure. Raises as `trace` does."""
     if name is None or not str(name).strip():  # out of a variable that nobody set
@@ -53,6 +54,8 @@ def plan_run(
         raise CarbonreportError(
             f"interval {interval_s:g} s is outside {SHORTEST_INTERVAL_S:g} to {LONGEST_INTERVAL_S:g} s: the driver keeps power samples for about 2.4 s, later ones would be lost"
         )
+    if clock_plan is not None and power_cap_watts is not None:
+        raise CarbonreportError("a power cap and a plan are two answers to one question: give one")
     site = site_of(options, environ, Path.cwd())
     return RunPlan(
         name=str(name),
@@ -67,7 +70,7 @@ def plan_run(
         rank=rank_of(environ, os.getppid()),
         locks=runtime_folder(environ),
         edges=_edges(edges),
-        knobs=_knobs(power_cap_watts, environ, is_optional=is_cap_optional),
+        knobs=clock_plan or _knobs(power_cap_watts, environ, is_optional=is_cap_optional),
     )
 
 

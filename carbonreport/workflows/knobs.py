@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from functools import partial
@@ -18,6 +18,8 @@ from carbonreport.control.rights import advice
 from carbonreport.errors import CarbonreportError
 from carbonreport.model.knobs import Knobs, KnobsHeld
 from carbonreport.model.notes import Note
+from carbonreport.workflows.knobs_denied import KnowsDenied
+from carbonreport.workflows.plan_clocks import Achieved, watched_by_nvml
 
 NANOSECONDS_PER_SECOND = 1e9
 ABANDONED: list[ExitStack] = []
@@ -36,6 +38,7 @@ class RunKnobs:
         find_boards: (number, UUID) of each board of the run; called while the controller is open.
         guarded: Starts the guardian.
         clock_s: Seconds for the time that is counted. [s]
+        watched: Looks at the clocks of boards once a second while the block lasts.
     """
 
     def __init__(
@@ -48,14 +51,19 @@ class RunKnobs:
         find_boards: Callable[[Mapping[str, str]], list[tuple[int, str]]] | None = None,
         guarded: Callable[..., AbstractContextManager[None]] = guarded_by_a_process,
         clock_s: Callable[[], float] = time.monotonic,
+        watched: Callable[[Sequence[str]], AbstractContextManager[Achieved]] | None = None,
     ) -> None:
         self._asked, self._is_optional, self._environ = asked, is_optional, environ
+        self._watched = watched or watched_by_nvml
         self._open, self._find, self._clock_s = open_controller, find_boards or boards_here, clock_s
         self._guarded = guarded
         self._undo = ExitStack()
         self._controller: Controller | None = None
         self._applied: Applied | None = None
         self._wanted: dict[str, Knobs] = {}
+        self._now: dict[str, Knobs] = {}
+        self._achieved: Achieved | None = None
+        self._switches: int | None = None
         self._began_s = 0.0
 
     def start(self) -> tuple[tuple[KnobsHeld, ...], tuple[Note, ...]]:
@@ -69,7 +77,7 @@ class RunKnobs:
             return (), (Note("cap-refused", f"the run went on without {self._in_words()}: {error}"),)
 
     def _start(self) -> tuple[KnobsHeld, ...]:
-        controller = self._undo.enter_context(self._open(self._environ))
+        controller = KnowsDenied(self._undo.enter_context(self._open(self._environ)))
         self._wanted = wanted(self._asked, self._find(self._environ))
         leases = Leases(control_folder(os.getuid(), self._environ), os.getuid())
         owner = this_process()
@@ -80,10 +88,45 @@ class RunKnobs:
         except ControlDenied as error:
             raise ControlDenied(f"{error}; {advice(os.getuid(), self._environ)}") from error
         self._controller, self._applied, self._began_s = controller, here, self._clock_s()
+        self._now = dict(self._wanted)
+        clocked = [device for device, knobs in self._wanted.items() if knobs.has_clocks]
+        self._achieved = self._undo.enter_context(self._watched(clocked)) if clocked else None
         return tuple(
             KnobsHeld(device, knobs, here.before[device].limit_watts, here.after[device].enforced_watts)
             for device, knobs in self._wanted.items()
         )
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """Boards that are held."""
+        return tuple(self._wanted)
+
+    def turn(self, clocks: Knobs) -> None:
+        """Ask for other clocks while the run holds the boards; a clock of None is unlocked.
+
+        Only clocks that were asked for at the start can be turned: those alone are in the journal, and are taken back after a crash.
+
+        Raises:
+            ControlError: A board does not take them, or nothing is held.
+        """
+        if self._controller is None or self._applied is None:
+            raise ControlError("no board is held: clocks are turned between start and stop")
+        for device, held in self._wanted.items():
+            wanted = _within(clocks, held, device)
+            before, self._now[device] = self._now[device], wanted
+            free = Knobs(
+                sm_clock_mhz=before.sm_clock_mhz if wanted.sm_clock_mhz is None else None,
+                mem_clock_mhz=before.mem_clock_mhz if wanted.mem_clock_mhz is None else None,
+            )
+            lock = Knobs(
+                sm_clock_mhz=wanted.sm_clock_mhz if wanted.sm_clock_mhz != before.sm_clock_mhz else None,
+                mem_clock_mhz=wanted.mem_clock_mhz if wanted.mem_clock_mhz != before.mem_clock_mhz else None,
+            )
+            if free.has_clocks:
+                self._controller.restore(device, None, free)
+            if lock.has_clocks:
+                self._controller.set(device, lock)
+        self._switches = (self._switches or 0) + 1
 
     def stop(self) -> tuple[tuple[KnobsHeld, ...], tuple[Note, ...]]:
         """See Setting."""
@@ -95,6 +138,8 @@ class RunKnobs:
         for device, knobs in self._wanted.items():
             now = _read(controller, device)
             one = _held(device, knobs, here.before[device], here.after[device], now, seconds)
+            sm_mhz, mem_mhz = (None, None) if self._achieved is None else self._achieved.median_mhz(device)
+            one = replace(one, switches=self._switches, sm_clock_mhz=sm_mhz, mem_clock_mhz=mem_mhz)
             held.append(one)
             notes += _notes(one, here.before[device].label, now)
         self._applied = None
@@ -166,6 +211,13 @@ def dry_run(asked: Knobs | Mapping[str, Knobs], environ: Mapping[str, str], say:
             controller.set(device, knobs)
         for device, knobs in plan.items():
             controller.restore(device, states[device].limit_watts, knobs)
+
+
+def _within(clocks: Knobs, held: Knobs, device: str) -> Knobs:
+    for name in ("sm_clock_mhz", "mem_clock_mhz"):
+        if getattr(clocks, name) is not None and getattr(held, name) is None:
+            raise ControlError(f"{device} is held with {held.in_words()}: {clocks.in_words()} would not be taken back after a crash")
+    return replace(clocks, power_cap_watts=None)
 
 
 def _read(controller: Controller, device: str) -> BoardState | None:

@@ -1,7 +1,7 @@
 """Planning clocks from a table or a trace: `carbonreport plan`."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -13,13 +13,15 @@ from carbonreport.plan.result import Aggregation, Cap, Objective, Plan
 from carbonreport.plan.smooth import Smoothed, smoothed
 from carbonreport.plan.solver import solve
 from carbonreport.plan.switching import Effect, Latency, Switching
-from carbonreport.plan.table import PlanError, PlanTable
-from carbonreport.plan_file import BoundTo, PlanFile, Ratio, UsedLatency, segments_of, write_plan
+from carbonreport.plan.table import UNLOCKED, ClockPair, PlanError, PlanTable
+from carbonreport.plan_file import BoundTo, PlanFile, Ratio, UsedLatency, WithoutSwitches, segments_of, write_plan
 from carbonreport.plan_files.table_csv import ReadTable, read_table
 from carbonreport.plan_files.trace import read_trace
 from carbonreport.switch_latency import assumed_latency
 from carbonreport.workflows.caps import swept_caps
+from carbonreport.workflows.plan_latency import latencies_of, read_latencies
 
+_MOST_PHASES = 256  # of one iteration: more are kernels, which no program marks
 _STALL_SHARE = 0.5  # of the mean power, where nobody measured what a board draws while it waits for its clocks
 
 
@@ -40,6 +42,7 @@ class PlanAsk:
         driver: Its driver.
         sweep: A sweep of power caps of the same work.
         is_smooth: Whether a smooth model takes noise out of the cells and fills the missing ones.
+        latencies: Latencies of the board as `carbonreport plan latency` measured them.
     """
 
     table: Path
@@ -54,6 +57,7 @@ class PlanAsk:
     driver: str | None = None
     sweep: Path | None = None
     is_smooth: bool = False
+    latencies: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +70,7 @@ class Prepared:
         caps: Power caps of the same work.
         smooth: The model, where one was asked for.
         notes: What was guessed.
+        is_measured: Whether the latency is given, and not assumed of the board.
     """
 
     table: PlanTable
@@ -73,6 +78,7 @@ class Prepared:
     caps: tuple[Cap, ...]
     smooth: Smoothed | None
     notes: tuple[str, ...]
+    is_measured: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,17 +152,38 @@ def prepare(ask: PlanAsk) -> Prepared:
     """
     read = read_table(ask.table)
     table = read.table if ask.passes is None else replace(read.table, passes=_passes(ask.passes, read))
+    table, compared = _without_whole_step(table)
     smooth = smoothed(table) if ask.is_smooth else None
     switching, notes = _switching(ask, table)
     caps = () if ask.sweep is None else tuple(Cap(p.cap_watts, p.time_ratio, p.energy_ratio) for p in swept_caps(ask.sweep))
-    return Prepared(table if smooth is None else smooth.table, switching, caps, smooth, (*read.notes, *notes))
+    return Prepared(
+        table if smooth is None else smooth.table,
+        switching,
+        caps,
+        smooth,
+        (*read.notes, *compared, *notes),
+        ask.latency_s is not None or ask.latencies is not None,
+    )
+
+
+def _without_whole_step(table: PlanTable) -> tuple[PlanTable, tuple[str, ...]]:
+    """A table whose whole step was measured, too: a plan is made of its phases, and what they leave of the step is told."""
+    whole = table.whole
+    if whole is None or whole.passes:
+        return table, ()
+    time, energy = table.baseline_seconds / whole.baseline_seconds, table.baseline_joules / whole.baseline_joules
+    told = f"the phases are {100 * time:.1f} % of the time and {100 * energy:.1f} % of the energy of the whole step with unlocked clocks"
+    return replace(table, whole=None), (f"{told}; ratios are over the phases",)
 
 
 def _switching(ask: PlanAsk, table: PlanTable) -> tuple[Switching, tuple[str, ...]]:
     """Cost of switches as given, else as assumed of the board; with what was assumed."""
     notes = []
     board = ask.gpu or ""
-    if ask.latency_s is not None:
+    targets: tuple[tuple[ClockPair, Latency], ...] = ()
+    if ask.latencies is not None:
+        latency, memory, targets = _measured(ask)
+    elif ask.latency_s is not None:
         latency = Latency.exactly(ask.latency_s)
         memory = None if ask.memory_latency_s is None else Latency.exactly(ask.memory_latency_s)
     else:
@@ -170,7 +197,18 @@ def _switching(ask: PlanAsk, table: PlanTable) -> tuple[Switching, tuple[str, ..
         watts = _STALL_SHARE * table.baseline_watts
         if latency.value_s > 0:
             notes.append(f"nobody gave --stall-watts: half of the mean power was taken, {watts:.0f} W")
-    return Switching(latency, watts, memory, effect=ask.effect), tuple(notes)
+    return Switching(latency, watts, memory, targets, ask.effect), tuple(notes)
+
+
+def _measured(ask: PlanAsk) -> tuple[Latency, Latency | None, tuple[tuple[ClockPair, Latency], ...]]:
+    """Latencies of a file, of the board that was asked for."""
+    if ask.latency_s is not None or ask.memory_latency_s is not None:
+        raise PlanError("--latencies and --latency are two answers to one question: give one")
+    assert ask.latencies is not None
+    file = read_latencies(ask.latencies)
+    if ask.gpu is not None and ask.gpu not in (file.board.uuid, file.board.model):
+        raise PlanError(f"{ask.latencies.name} holds latencies of {file.board.model} ({file.board.uuid}), the plan is for {ask.gpu}")
+    return latencies_of(file)
 
 
 def _passes(text: str, read: ReadTable) -> tuple[str, ...]:
@@ -204,6 +242,7 @@ def file_of(answer: PlanAnswer, ask: PlanAsk) -> PlanFile:
     plan, table, switching = answer.plan, answer.prepared.table, answer.prepared.switching
     is_uuid = ask.gpu is not None and ask.gpu.upper().startswith("GPU-")
     pairs, segments = segments_of(plan.pairs)
+    names = [table.names[row] for row in table.sequence]
     time, energy = (
         ((plan.time_ratio,) * 3, (plan.energy_ratio,) * 3)
         if answer.judged is None
@@ -212,10 +251,18 @@ def file_of(answer: PlanAnswer, ask: PlanAsk) -> PlanFile:
     latency = switching.latency
     return PlanFile(
         board=BoundTo(ask.gpu if is_uuid else None, None if is_uuid else ask.gpu, ask.driver),
-        sequence_hash=sequence_hash(table.names[row] for row in table.sequence),
+        sequence_hash=sequence_hash(names),
         invocations=int(table.sequence.size),
         slowdown=plan.slowdown,
-        latency=UsedLatency(latency.low_s, latency.value_s, latency.high_s, latency.source, switching.stall_watts, switching.effect),
+        latency=UsedLatency(
+            latency.low_s,
+            latency.value_s,
+            latency.high_s,
+            latency.source,
+            switching.stall_watts,
+            switching.effect,
+            answer.prepared.is_measured,
+        ),
         kind=plan.kind,
         pairs=pairs,
         segments=segments,
@@ -223,4 +270,27 @@ def file_of(answer: PlanAnswer, ask: PlanAsk) -> PlanFile:
         time_ratio=Ratio(*time),
         energy_ratio=Ratio(*energy),
         switches=plan.switches,
+        phases=phases_of([names, table.passes], plan.pairs),
+        sequence=names if len(names) <= _MOST_PHASES else [],
+        without_switches=_without_switches(plan),
     )
+
+
+def phases_of(namings: Iterable[Sequence[str]], clocks: Sequence[ClockPair]) -> dict[str, int]:
+    """Index of the pair by name, for names that always have the same one."""
+    distinct = list(dict.fromkeys(clocks))
+    found: dict[str, set[int]] = {}
+    for names in namings:
+        for name, pair in zip(names, clocks, strict=False):
+            found.setdefault(name, set()).add(distinct.index(pair))
+    held = {name: indices.pop() for name, indices in found.items() if len(indices) == 1}
+    return held if len(held) <= _MOST_PHASES else {}
+
+
+def _without_switches(plan: Plan) -> WithoutSwitches | None:
+    ways = [way for way in plan.others if way.switches == 0]
+    if not ways:
+        return None
+    way = min(ways, key=lambda one: one.score(plan.objective))
+    pair = way.pairs[0] if way.pairs else UNLOCKED
+    return WithoutSwitches(way.kind, pair.sm_mhz, pair.mem_mhz, way.cap_watts, way.time_ratio, way.energy_ratio)

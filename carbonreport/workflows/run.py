@@ -6,6 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from carbonreport.errors import CarbonreportError
 from carbonreport.measure.sampler import Result
@@ -14,6 +15,9 @@ from carbonreport.model.run import RunKind
 from carbonreport.store.tail import tail_path
 from carbonreport.workflows.begin import plan_run
 from carbonreport.workflows.place import PlaceOptions
+
+if TYPE_CHECKING:
+    from carbonreport.measure.knobs import Setting
 
 _NOT_FOUND = 127
 _NOT_EXECUTABLE = 126
@@ -51,12 +55,13 @@ def run_command(
     share_gpus: bool = False,
     power_cap: str | None = None,
     is_cap_optional: bool = False,
+    clock_plan: Path | None = None,
     environ: Mapping[str, str] = os.environ,
 ) -> Finished:
     """Run a command to its end under a tracer; one that cannot be started leaves no record.
 
     Raises:
-        CarbonreportError: The place or the folder cannot be used, or a cap is refused; the command was not started.
+        CarbonreportError: The place or the folder cannot be used, or a cap or a plan is refused; the command was not started.
     """
     if name is not None and not name.strip():
         raise CarbonreportError("--name is empty; give a name, or leave it out for that of the script")
@@ -71,6 +76,7 @@ def run_command(
         power_cap_watts=power_cap,
         is_cap_optional=is_cap_optional,
         environ=environ,
+        clock_plan=None if clock_plan is None else _held_by_command(clock_plan, environ),
     )
     run = Run(plan)
     signals = watched_signals()
@@ -87,6 +93,14 @@ def run_command(
         _forget(run.path)
         return Finished(code, None, None, message)
     return Finished(code, run.path, result)
+
+
+def _held_by_command(path: Path, environ: Mapping[str, str]) -> "Setting":
+    from carbonreport.plan_file import read_plan
+    from carbonreport.workflows.plan_apply import PlanKnobs
+
+    why = "phases of another program cannot be seen from outside; use trace(plan=…) inside it"
+    return PlanKnobs(read_plan(path), environ, why_not_followed=why)
 
 
 def _forget(record: Path | None) -> None:

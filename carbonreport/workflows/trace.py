@@ -11,6 +11,7 @@ from carbonreport.measure.tracer import Run
 if TYPE_CHECKING:
     from carbonreport.model.run import RunKind
     from carbonreport.workflows.begin import EdgeKind
+    from carbonreport.workflows.plan_apply import PlanKnobs
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -29,6 +30,7 @@ def trace(
     share_gpus: bool = False,
     power_cap_watts: "float | Mapping[str | int, float] | None" = None,
     cap_is_optional: bool = False,
+    plan: str | Path | None = None,
 ) -> Run:
     """A run to be measured, as a `with` block: `with trace("train-resnet", zone="DE") as run: …`.
 
@@ -48,20 +50,25 @@ def trace(
         power_cap_watts: Power cap of every NVIDIA board of the run, or by board: {0: 300, "GPU-1234": 250}. It is put back when the run ends,
             however it ends. [W]
         cap_is_optional: Go on without a cap that is refused, with a note, instead of raising.
+        plan: File of a clock plan (`carbonreport plan solve -o`). Its clocks are held while the run lasts; one that changes clocks inside a step is
+            followed through the run's spans, or through `run.follow(model, optimiser)`, where PyTorch has a GPU. They are unlocked when the run ends,
+            however it ends.
 
     Raises:
         UnknownZone: No such grid zone.
         BadPue: Below 1, or not a PUE.
         SiteError: A wrong field in the site file.
         CarbonreportError: No name, no such kind, GPU edges without a GPU, or an interval that the driver's buffer does not bridge.
-        ControlError: The cap is refused; raised when the block is entered, with nothing set.
+        PlanError: The plan cannot be read.
+        ControlError: The cap or the plan is refused; raised when the block is entered, with nothing set.
         OutputError: The folder cannot be written; raised when the block is entered.
     """
     from carbonreport.workflows.begin import plan_run
     from carbonreport.workflows.place import PlaceOptions
 
     options = PlaceOptions(zone=zone, pue=None if pue is None else str(pue), site=None if site is None else str(site))
-    plan = plan_run(
+    clock_plan = None if plan is None else _clock_plan(plan)
+    run_plan = plan_run(
         name,
         kind=kind,
         folder=Path(out),
@@ -73,8 +80,23 @@ def trace(
         power_cap_watts=power_cap_watts,
         is_cap_optional=cap_is_optional,
         environ=os.environ,
+        clock_plan=clock_plan,
     )
-    return Run(plan)
+    if clock_plan is None:
+        return Run(run_plan)
+    from carbonreport.workflows.plan_run import PlannedRun
+
+    return PlannedRun(run_plan, clock_plan)
+
+
+def _clock_plan(path: str | Path) -> "PlanKnobs":
+    from carbonreport.plan_file import read_plan
+    from carbonreport.workflows.plan_apply import PlanKnobs
+    from carbonreport.workflows.plan_run import gpu_marks
+
+    read = read_plan(Path(path))
+    marks, why_not = gpu_marks() if read.switches else (None, "")
+    return PlanKnobs(read, os.environ, why_not_followed=why_not, marks=marks)
 
 
 def traced(name: str | None = None, **options: Any) -> Callable[[F], F]:

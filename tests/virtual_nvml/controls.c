@@ -219,7 +219,7 @@ API ret_t nvmlVirtualWork(uint32_t i, double work_s)
     if (i >= S->boards) return INVALID_ARGUMENT;
     double speed, idle_s = 0, end = work_of(i, &speed) + work_s, left;
     while ((left = end - work_of(i, &speed)) > 1e-9) {
-        double step_s = fmin(0.001, speed > 0 ? left / speed + 1e-9 : 0.001);
+        double step_s = fmin(0.001, speed > 0 ? left / speed + 1e-9 : 0.00002);
         struct timespec real = {0, (long)ns(step_s)};
         idle_s = speed > 0 ? 0 : idle_s + step_s;
         if (idle_s > 60) return NOT_FOUND;

@@ -141,6 +141,11 @@ static void run_by_physics(struct board *b, const struct demand *d)
     b->reasons |= low < top ? REASON_SW_POWER_CAP : 0;
 }
 
+static bool waits_for_clocks(const struct board *b)
+{
+    return b->is.switch_stalls && (b->core_ceiling.due_ns != NEVER || b->memory_ceiling.due_ns != NEVER);
+}
+
 /* Power, speed and clocks until the next event. */
 static void run(struct board *b)
 {
@@ -153,6 +158,7 @@ static void run(struct board *b)
         run_by_curve(b, &d, is_busy);
     } else if (is_busy) {
         run_by_physics(b, &d);
+        if (waits_for_clocks(b)) b->speed = 0, b->watts = b->is.stall_watts;
     } else {
         b->core_mhz = (uint32_t)b->core_floor.in_force, b->speed = 1, b->watts = d.still_watts;
     }

@@ -846,3 +846,21 @@ with trace("job", zone="DE", pue=1.2, meters=("nvml",), out={str(tmp_path)!r}) a
     assert [device.id for device in record.devices] == ["GPU-57ab0000-0000-4000-8000-000000000001"]
     (span,) = record.spans
     assert span.joules[record.devices[0].id] == approx(75 * span.seconds, rel=0.05)
+
+
+@pytest.mark.parametrize(("stalls", "done_s", "watts"), [(1, 0.0, 150), (0, 0.01, None)])
+def test_work_waits_for_clocks_where_a_test_says_so(virtual_driver, pynvml, stalls, done_s, watts):
+    board = virtual_driver.board(0).set(switch_stalls=stalls, stall_watts=150, clock_latency_s=0.01)
+    virtual_driver.allow_setters(True)
+    board.utilisation(0.5, 0.2)
+    virtual_driver.advance(1)
+    before = board.peek()
+    pynvml.nvmlDeviceSetGpuLockedClocks(boards(pynvml)[0], 345, 1200)
+    virtual_driver.advance(0.01)
+    at_turn = board.peek()
+
+    assert at_turn.work_s - before.work_s == approx(done_s, abs=1e-9)
+    assert at_turn.joules - before.joules == approx(0.01 * (watts or before.watts))
+    virtual_driver.advance(0.01)
+    assert board.peek().core_mhz == 1200
+    assert board.peek().work_s - at_turn.work_s == approx(0.01 * board.peek().speed)

@@ -63,6 +63,8 @@ enum { REASON_IDLE = 0x1, REASON_SW_POWER_CAP = 0x4 };
     X(ignores_limit)        /* the limit setter succeeds and does nothing */                                   \
     X(limit_latency_s)      /* from a set limit to its effect on power */                                      \
     X(clock_latency_s)      /* from a set lock to its effect on clocks */                                      \
+    X(switch_stalls)        /* nothing runs while a set lock is not in force, else work goes on at the clocks before */ \
+    X(stall_watts)          /* power meanwhile */                                                              \
     X(idle_watts)                                                                                              \
     X(core_share)           /* of the power above idle that follows the core clock, in programs of watts */    \
     X(compute_use)          /* how busy cores are in programs of watts: 1 is bound by them */                  \

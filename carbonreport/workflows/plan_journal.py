@@ -1,0 +1,116 @@
+"""Finished stages of a profile or a validation, one line each and on the disk before the next begins, so that what was stopped goes on."""
+
+import contextlib
+import fcntl
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from carbonreport.errors import CarbonreportError, OutputError
+from carbonreport.workflows.plan_stage import Stage
+
+
+class Identity(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What makes stages comparable.
+
+    Attributes:
+        step: The step that was measured, as it was named.
+        sequence_hash: Hash of its phases in their order.
+        devices: Boards.
+        driver: Their driver.
+        is_dry: Whether no clock was set.
+        seconds: Of each stage. [s]
+        settle_s: Left out before each. [s]
+        version: Of the format.
+    """
+
+    step: str
+    sequence_hash: str
+    devices: tuple[str, ...]
+    driver: str | None
+    is_dry: bool
+    seconds: float
+    settle_s: float
+    version: int = 1
+
+
+class _Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    key: str
+    stage: Stage
+
+
+class StageJournal:
+    """Stages by key.
+
+    Args:
+        file: Descriptor, at its end.
+        stages: What it held.
+    """
+
+    def __init__(self, file: int, stages: dict[str, Stage]) -> None:
+        self._file, self._stages = file, stages
+
+    def get(self, key: str) -> Stage | None:
+        """A finished stage."""
+        return self._stages.get(key)
+
+    def add(self, key: str, stage: Stage) -> None:
+        """Keep a finished stage."""
+        _append(self._file, _Line(key, stage))
+        self._stages[key] = stage
+
+
+@contextlib.contextmanager
+def opened_stages(path: Path, wanted: Identity) -> Iterator[StageJournal]:
+    """The journal of a profile, a new one or that of the same profile before.
+
+    Raises:
+        OutputError: It cannot be written.
+        CarbonreportError: It is of other work, or another process goes on with it now.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise OutputError(f"cannot write {path}: {error.strerror or error}") from error
+    try:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise CarbonreportError(f"another process goes on with {path} now; wait for it, or give another --out") from error
+        yield StageJournal(file, _read(file, path, wanted))
+    finally:
+        os.close(file)
+
+
+def _read(file: int, path: Path, wanted: Identity) -> dict[str, Stage]:
+    """Whole lines; one that was cut off by a kill is taken away."""
+    text = b""
+    while part := os.read(file, 1 << 16):
+        text += part
+    whole = text[: text.rfind(b"\n") + 1]
+    if whole != text:
+        os.ftruncate(file, len(whole))
+    first, *rest = whole.splitlines() or [b""]
+    if not first:
+        _append(file, wanted)
+        return {}
+    try:
+        held = msgspec.json.decode(first, type=Identity)
+        lines = [msgspec.json.decode(line, type=_Line) for line in rest]
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise CarbonreportError(f"{path} is no journal of stages that can be read ({error}); remove it, or give another --out") from error
+    different = [name for name in Identity.__struct_fields__ if getattr(held, name) != getattr(wanted, name)]
+    if different:
+        name = different[0]
+        raise CarbonreportError(
+            f"{path} holds stages of another {name.replace('_', ' ')} ({getattr(held, name)}, now {getattr(wanted, name)}): give another --out, or remove it"
+        )
+    return {line.key: line.stage for line in lines}
+
+
+def _append(file: int, line: msgspec.Struct) -> None:
+    os.write(file, msgspec.json.encode(line) + b"\n")
+    os.fsync(file)

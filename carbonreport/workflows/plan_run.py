@@ -1,0 +1,68 @@
+"""A run that follows a clock plan through its spans, or through the hooks of a PyTorch model."""
+
+from collections.abc import Callable
+from typing import Any
+
+from carbonreport.errors import CarbonreportError
+from carbonreport.measure.spans import Occurrence, SpanQueue
+from carbonreport.measure.tracer import Run, RunPlan
+from carbonreport.workflows.plan_apply import PlanKnobs
+
+
+class PlannedRun(Run):
+    """A run whose phases turn clocks: the spans of its steps, by the last words of their paths.
+
+    Args:
+        plan: Everything a run needs.
+        knobs: The clock plan; the run's own knobs.
+    """
+
+    def __init__(self, plan: RunPlan, knobs: PlanKnobs) -> None:
+        super().__init__(plan)
+        self._clock_plan = knobs
+
+    def enter(self, path: str) -> None:
+        """A phase begins here, in the GPU's work that is launched from now on."""
+        switcher = self._clock_plan.switcher
+        if switcher is not None:
+            switcher.enter(path)
+
+    def span(self, path: str, *, items: float | None = None) -> Occurrence:
+        """See Run; a span whose name is a phase of the plan begins that phase."""
+        return _Phase(self.enter, self._queue, path, items)
+
+    def follow(self, model: Any, optimiser: Any = None, *, modules: tuple[str, ...] = ()) -> Callable[[], None]:
+        """Let forward, backward, optimiser and named modules of PyTorch begin phases; gives back what takes the hooks away."""
+        from carbonreport.control.hooks.torch import follow
+
+        return follow(self.enter, model, optimiser, modules=modules)
+
+
+class _Phase(Occurrence):
+    """A span that begins a phase, and gives back to the one around it."""
+
+    __slots__ = ("_enter",)
+
+    def __init__(self, enter: Callable[[str], None], recorder: SpanQueue, name: str, items: float | None) -> None:
+        super().__init__(recorder, name, items)
+        self._enter = enter
+
+    def __enter__(self) -> Occurrence:
+        found = super().__enter__()
+        self._enter(self.path)
+        return found
+
+    def __exit__(self, *error: object) -> None:
+        super().__exit__(*error)
+        if self.parent is not None:
+            self._enter(self.parent.path)
+
+
+def gpu_marks() -> tuple[Any, str]:
+    """Marks of PyTorch's CUDA events, and "" or why there are none."""
+    from carbonreport.measure.torch_edges import create
+
+    try:
+        return create("following phases puts CUDA events into the work of PyTorch", "a plan of one setting needs none"), ""
+    except CarbonreportError as error:
+        return None, str(error)

@@ -1,0 +1,277 @@
+"""Clocks are asked for when the GPU reaches a phase, not when the program launches it, and never by the program's own thread."""
+
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import pytest
+
+from carbonreport.control.controller import ControlError
+from carbonreport.control.hooks.switcher import Follow, Switcher
+from carbonreport.control.hooks.torch import follow
+from carbonreport.control.hooks.torch_speed import TorchSpeed
+from carbonreport.plan.table import ClockPair
+
+LOW, HIGH = ClockPair(1200), ClockPair(1800, 2201)
+PAIRS = {"forward": HIGH, "backward": LOW, "forward/norm": LOW}
+
+
+@dataclass
+class FakeMarks:
+    """A GPU that reaches marks when told."""
+
+    put: int = 0
+    reached: int = 0
+    threads: set = field(default_factory=set)
+
+    def mark(self):
+        self.threads.add(threading.get_ident())
+        self.put += 1
+        return self.put
+
+    def resolve(self, mark):
+        return mark if mark <= self.reached else None
+
+
+def switcher(marks, asked, *, sequence=(), pairs=PAIRS):
+    return Switcher(Follow(pairs, sequence), marks, asked.append)
+
+
+def test_clocks_wait_for_the_gpu():
+    marks, asked = FakeMarks(), []
+    one = switcher(marks, asked)
+    one.enter("step/forward")
+    one.enter("step/backward")
+    one.poll()
+    assert asked == []
+
+    marks.reached = 1
+    one.poll()
+    assert asked == [HIGH]
+    marks.reached = 2
+    one.poll()
+    assert asked == [HIGH, LOW]
+
+
+def test_of_phases_that_are_over_only_the_newest_counts():
+    marks, asked = FakeMarks(), []
+    one = switcher(marks, asked)
+    for _ in range(3):
+        one.enter("forward")
+        one.enter("backward")
+    marks.reached = 6
+    one.poll()
+
+    assert asked == [LOW]
+    assert (one.requests, one.passed_over, one.entered) == (1, 5, 6)
+
+
+def test_the_same_clocks_are_not_asked_for_twice():
+    marks, asked = FakeMarks(reached=9), []
+    one = switcher(marks, asked)
+    for name in ("backward", "forward/norm", "backward", "forward"):
+        one.enter(name)
+        one.poll()
+
+    assert asked == [LOW, HIGH]
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("train/step/forward", "forward"),
+        ("step/forward/norm", "forward/norm"),
+        ("forward", "forward"),
+        ("step", None),
+        ("my-forward", None),
+        ("", None),
+    ],
+)
+def test_a_phase_is_the_longest_planned_end_of_a_path(path, name):
+    assert Follow(PAIRS).name_of(path) == name
+
+
+def test_before_cuda_is_used_a_phase_begins_at_once():
+    class NoMarks(FakeMarks):
+        def mark(self):
+            return None
+
+    asked = []
+    one = switcher(NoMarks(), asked)
+    one.enter("forward")
+    one.poll()
+    assert asked == [HIGH]
+
+
+def test_another_order_than_planned_turns_no_clock():
+    asked = []
+    right, wrong = (switcher(None, asked, sequence=("forward", "backward", "forward")) for _ in range(2))
+    for name in ("forward", "backward", "backward", "forward"):
+        wrong.enter(name)
+        wrong.poll()
+    assert asked == []
+    assert wrong.why_stopped == "phase 3 of the first iteration is backward, planned was forward"
+
+    for name in ("forward", "backward", "forward"):
+        right.enter(name)
+        right.poll()
+    assert asked == [HIGH]
+    assert right.why_stopped == ""
+
+
+def test_a_refusal_stops_the_plan_and_not_the_program():
+    def refuse(pair):
+        raise ControlError("the board is gone")
+
+    one = Switcher(Follow(PAIRS), None, refuse)
+    one.enter("forward")
+    one.poll()
+    one.enter("backward")
+    one.poll()
+
+    assert one.why_stopped == "the board is gone"
+    assert (one.requests, one.entered) == (0, 1)
+
+
+def test_a_slow_request_does_not_hold_the_program_up():
+    asked, threads = [], set()
+
+    def slow(pair):
+        threads.add(threading.get_ident())
+        time.sleep(0.05)
+        asked.append(pair)
+
+    marks = FakeMarks(reached=10**9)
+    one = Switcher(Follow(PAIRS), marks, slow)
+    one.start()
+    try:
+        begin_s = time.perf_counter()
+        for _ in range(200):
+            one.enter("forward")
+            one.enter("backward")
+        took_s = time.perf_counter() - begin_s
+        until_s = time.monotonic() + 5
+        while not asked and time.monotonic() < until_s:
+            time.sleep(0.01)
+    finally:
+        one.stop()
+
+    assert took_s < 0.05  # one request alone takes longer
+    assert asked
+    assert threads == {ident for ident in threads if ident != threading.get_ident()}
+    assert marks.threads == {threading.get_ident()}
+
+
+# PyTorch
+
+
+class Handle:
+    def __init__(self, hooks, hook):
+        self.hooks, self.hook = hooks, hook
+        hooks.append(hook)
+
+    def remove(self):
+        self.hooks.remove(self.hook)
+
+
+class FakeModule:
+    """Calls its hooks as torch.nn.Module does."""
+
+    def __init__(self, **inner):
+        self.inner = inner
+        self.hooks = {kind: [] for kind in ("forward_pre", "forward", "backward_pre", "backward")}
+        self.register_forward_pre_hook = lambda hook: Handle(self.hooks["forward_pre"], hook)
+        self.register_forward_hook = lambda hook: Handle(self.hooks["forward"], hook)
+        self.register_full_backward_pre_hook = lambda hook: Handle(self.hooks["backward_pre"], hook)
+        self.register_full_backward_hook = lambda hook: Handle(self.hooks["backward"], hook)
+
+    def named_modules(self):
+        return [("", self), *self.inner.items()]
+
+    def run(self, way):
+        for hook in [*self.hooks[f"{way}_pre"]]:
+            hook(self, ())
+        for module in self.inner.values():
+            module.run(way)
+        for hook in [*self.hooks[way]]:
+            hook(self, (), ())
+
+
+class FakeOptimiser:
+    def __init__(self):
+        self.hooks = []
+
+    def register_step_pre_hook(self, hook):
+        return Handle(self.hooks, hook)
+
+    def step(self):
+        for hook in self.hooks:
+            hook(self, (), {})
+
+
+def test_hooks_of_model_and_optimiser_begin_phases_and_go_away():
+    model, optimiser, seen = FakeModule(norm=FakeModule(), head=FakeModule()), FakeOptimiser(), []
+    remove = follow(seen.append, model, optimiser, modules=("norm",))
+    model.run("forward")
+    model.run("backward")
+    optimiser.step()
+
+    assert seen == ["forward", "forward/norm", "forward", "backward", "backward/norm", "backward", "optimiser"]
+    remove()
+    model.run("forward")
+    optimiser.step()
+    assert len(seen) == 7
+
+
+def test_a_module_that_the_model_does_not_have_is_named():
+    with pytest.raises(ValueError, match="no module 'attention'; it has norm"):
+        follow(print, FakeModule(norm=FakeModule()), modules=("attention",))
+
+
+def test_the_speed_of_a_small_load_is_pieces_a_second():
+    class Torch:
+        """A GPU on which every piece takes half a millisecond."""
+
+        uint8 = "uint8"
+        pieces: ClassVar[list] = []
+
+        class Event:
+            def __init__(self, enable_timing):
+                assert enable_timing
+
+            def record(self): ...
+            def synchronize(self): ...
+            def elapsed_time(self, other):
+                return 0.5
+
+        class cuda:
+            @staticmethod
+            def device(number):
+                import contextlib
+
+                return contextlib.nullcontext()
+
+            @staticmethod
+            def _sleep(cycles):
+                Torch.pieces.append(cycles)
+
+        @staticmethod
+        def zeros(count, dtype, device):
+            return Torch
+
+        @staticmethod
+        def empty_like(one):
+            return Torch
+
+        @staticmethod
+        def copy_(one):
+            Torch.pieces.append("copy")
+
+    Torch.cuda.Event = Torch.Event
+    speed = TorchSpeed(Torch, 0)
+    Torch.pieces.clear()
+
+    assert speed.read(False) == 2000
+    assert speed.read(True) == 2000
+    assert Torch.pieces == [200_000, "copy"]

@@ -1,0 +1,173 @@
+"""How long changes of clocks take: what the virtual board was told is what is measured, and what was not measured is not called so."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from pytest import approx
+
+from carbonreport.plan.table import ClockPair, PlanError
+from carbonreport.plan_file import BoundTo, read_plan
+from carbonreport.workflows.plan import PlanAsk, keep_plan, make_plan
+from carbonreport.workflows.plan_latency import (
+    LatencyAsk,
+    LatencyFile,
+    Probe,
+    Seen,
+    latencies_of,
+    measure_latencies,
+    read_latencies,
+    write_latencies,
+)
+
+TARGETS = (ClockPair(1710), ClockPair(1200), ClockPair(None, 2201))
+PIECE_S = 0.0001
+TABLE = "kernel,pass,count,sm_mhz,mem_mhz,seconds,joules\n" + "".join(
+    f"{name},{name},1,{sm},auto,{s},{j}\n"
+    for name, cells in {"a": ((0.1, 50), (0.1, 30)), "b": ((0.1, 50), (0.2, 60))}.items()
+    for sm, (s, j) in zip(("auto", 1200), cells, strict=True)
+)
+
+
+def probe(board, turn, *, by_work):
+    """A small load's speed, or the clocks that the driver tells."""
+    driver, virtual, nvml = board.driver, board.driver.board(0), board.nvml
+    handle = nvml.nvmlDeviceGetHandleByIndex(0)
+
+    def read(is_memory):
+        virtual.utilisation(0.1 if is_memory else 1.0, 1.0 if is_memory else 0.1)
+        if not by_work:
+            driver.advance(PIECE_S)
+            return float(nvml.nvmlDeviceGetClockInfo(handle, 2 if is_memory else 1))
+        begin_ns = driver.boot_ns()
+        virtual.work(PIECE_S)
+        return PIECE_S / ((driver.boot_ns() - begin_ns) / 1e9)
+
+    return Probe(read, lambda: driver.boot_ns() / 1e9, turn)
+
+
+@pytest.mark.parametrize("by_work", [True, False])
+@pytest.mark.parametrize("latency_s", [0.0002, 0.006, 0.050])
+def test_the_latency_that_the_board_has_is_the_latency_that_is_seen(virtual_board, latency_s, by_work):
+    virtual_board.driver.board(0).set(clock_latency_s=latency_s)
+    said = []
+    with virtual_board.held(TARGETS) as turn:
+        rows = measure_latencies(TARGETS, probe(virtual_board, turn, by_work=by_work), LatencyAsk(8, 0.1, 1.0), said.append)
+
+    assert [row.pair for row in rows] == list(TARGETS)
+    for row in rows:
+        assert (row.asked, row.seen) == (8, 8)
+        assert row.median_s == approx(latency_s, abs=3 * PIECE_S)
+        assert row.low_s <= row.median_s <= row.p90_s <= row.high_s
+    assert len(said) == 3
+    assert virtual_board.driver.board(0).peek().core_lock_high_mhz == 0
+
+
+def test_what_cannot_be_seen_is_not_a_latency(virtual_board):
+    with virtual_board.held(TARGETS) as turn:
+        (near,) = measure_latencies((ClockPair(1965),), probe(virtual_board, turn, by_work=True), LatencyAsk(4, 0.05, 0.2), print)
+        virtual_board.driver.board(0).set(clock_latency_s=5.0)
+        (slow,) = measure_latencies((ClockPair(1200),), probe(virtual_board, turn, by_work=True), LatencyAsk(4, 6.0, 0.2), print)
+
+    assert (near.seen, near.median_s) == (0, None)
+    assert "too little to be seen" in near.why_not
+    assert (slow.asked, slow.seen, slow.why_not) == (4, 0, "no effect within 0.2 s")
+
+
+def file_of(*rows):
+    return LatencyFile(BoundTo("GPU-1", "NVIDIA H200", "580"), "made up", list(rows))
+
+
+def test_a_plan_is_made_with_the_latency_of_each_target(tmp_path):
+    rows = (
+        Seen(1200, None, 8, 8, 0.006, 0.007, 0.005, 0.008),
+        Seen(None, 2201, 8, 8, 0.1, 0.11, 0.09, 0.2),
+        Seen(990, None, 8, 0, why_not="no effect"),
+    )
+    write_latencies(file_of(*rows), tmp_path / "latency.json")
+    core, memory, targets = latencies_of(read_latencies(tmp_path / "latency.json"))
+
+    assert (core.low_s, core.value_s, core.high_s) == (0.005, 0.006, 0.008)
+    assert memory.value_s == 0.1
+    assert [pair for pair, _ in targets] == [ClockPair(1200), ClockPair(None, 2201)]
+    assert "measured on GPU-1" in core.source
+
+
+def test_a_plan_with_measured_latencies_may_be_followed_and_one_with_assumed_ones_not(tmp_path):
+    (tmp_path / "table.csv").write_text(TABLE)
+    write_latencies(
+        file_of(Seen(1200, None, 8, 8, 1e-4, 1e-4, 1e-4, 1e-4), Seen(None, None, 8, 8, 1e-4, 1e-4, 1e-4, 1e-4)), tmp_path / "l.json"
+    )
+    for more, is_measured in (({"latencies": tmp_path / "l.json"}, True), ({"latency_s": 1e-4}, True), ({"gpu": "Blackwell"}, False)):
+        ask = PlanAsk(tmp_path / "table.csv", **more)
+        keep_plan(make_plan(ask, 0.05), ask, tmp_path / "plan.json")
+        plan = read_plan(tmp_path / "plan.json")
+        assert (plan.switches, plan.latency.is_measured) == (2, is_measured)
+        assert plan.without_switches.kind == "none"
+        assert plan.phases == {"a": plan.phases["a"], "b": plan.phases["b"]}
+    with pytest.raises(PlanError, match="the plan is for GPU-2"):
+        make_plan(PlanAsk(tmp_path / "table.csv", latencies=tmp_path / "l.json", gpu="GPU-2"), 0.05)
+    with pytest.raises(PlanError, match="give one"):
+        make_plan(PlanAsk(tmp_path / "table.csv", latencies=tmp_path / "l.json", latency_s=1.0), 0.05)
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[1]", '{"format":"carbonreport-plan"}', "\xff"])
+def test_what_holds_no_latencies_is_one_line(tmp_path, text):
+    (tmp_path / "x.json").write_text(text, encoding="latin-1")
+    with pytest.raises(PlanError, match="holds no latencies"):
+        read_latencies(tmp_path / "x.json")
+
+
+def test_a_file_without_any_measured_one_is_refused_for_a_plan():
+    with pytest.raises(PlanError, match="no latency that was measured"):
+        latencies_of(file_of(Seen(1200, None, 8, 0, why_not="no effect")))
+
+
+# The command, in real time
+
+
+def carbonreport(driver, folder, *arguments, may_set=True):
+    environ = driver.environ(VIRTUAL_NVML_ROOT=str(int(may_set)), CARBONREPORT_CONTROL_DIR=str(folder / "control"))
+    command = [sys.executable, "-m", "carbonreport", "plan", "latency", *arguments]
+    return subprocess.run(command, env=environ, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+
+
+@pytest.fixture
+def driver(make_virtual_driver):
+    driver = make_virtual_driver("h200", is_virtual=False)
+    driver.board(0).set(clock_latency_s=0.03)
+    return driver
+
+
+def test_under_somebodys_load_the_boards_own_word_is_taken(driver, tmp_path):
+    driver.board(0).utilisation(0.6, 0.3)
+    done = carbonreport(driver, tmp_path, "--targets", "1200", "--repeats", "4", "-o", "latency.json")
+
+    assert done.returncode == 0, done.stderr
+    (row,) = read_latencies(tmp_path / "latency.json").rows
+    assert (row.asked, row.seen) == (4, 4)
+    assert 0.029 < row.low_s <= row.median_s < 0.2
+    assert "clocks that the board tells under load" in read_latencies(tmp_path / "latency.json").method
+    assert driver.board(0).peek().core_lock_high_mhz == 0
+
+
+@pytest.mark.parametrize(("may_set", "is_busy", "words"), [(False, True, "may not set"), (True, False, "nothing else runs on GPU 0")])
+def test_what_is_assumed_is_marked_so(driver, tmp_path, may_set, is_busy, words):
+    driver.board(0).utilisation(0.6 * is_busy, 0.3 * is_busy)
+    done = carbonreport(driver, tmp_path, "--targets", "1200", "--json", may_set=may_set)
+
+    assert done.returncode == 0, done.stderr
+    assert words in done.stderr
+    found = json.loads(done.stdout)
+    assert found["rows"] == []
+    assert found["assumed"]["core"][:3] == [0.006, 0.05, 0.1]
+    assert driver.board(0).peek().core_lock_high_mhz == 0
+    assert "Nothing was measured" in carbonreport(driver, tmp_path, "--targets", "1200", may_set=may_set).stdout
+
+
+def test_clocks_that_a_board_does_not_have_are_refused(driver, tmp_path):
+    done = carbonreport(driver, tmp_path, "--targets", "5000")
+
+    assert (done.returncode, "takes core clocks of 345 to 1980 MHz" in done.stderr) == (1, True)
+    assert driver.setter_calls() == []
