@@ -58,7 +58,7 @@ def command(
     if cap is not None and plan is not None:
         raise click.UsageError("--power-cap and --plan are two answers to one question: give one")
     if dry_run:
-        return _say_what_would_be_set(cap, plan)
+        return _say_what_would_be_set(cap, plan, is_optional=power_cap is None)
     finished = run_command(
         command,
         name=name,
@@ -78,7 +78,7 @@ def command(
     return finished.code
 
 
-def _say_what_would_be_set(cap: str | None, plan: Path | None) -> int:
+def _say_what_would_be_set(cap: str | None, plan: Path | None, *, is_optional: bool) -> int:
     if plan is not None:
         from carbonreport.workflows.plan_apply import dry_run_plan
 
@@ -86,9 +86,10 @@ def _say_what_would_be_set(cap: str | None, plan: Path | None) -> int:
         return 0
     if cap is None:
         raise click.UsageError("--dry-run says what would be set on GPUs: give --power-cap or --plan")
-    from carbonreport.workflows.knobs import asked_caps, dry_run
+    from carbonreport.workflows.knobs import asked_caps
+    from carbonreport.workflows.knobs_dry import dry_run
 
-    dry_run(asked_caps(cap), os.environ, click.echo)
+    dry_run(asked_caps(cap), os.environ, click.echo, is_optional=is_optional)
     return 0
 
 

@@ -3,12 +3,12 @@
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from carbonreport.control.controller import BoardState, ControlError, Controller, ControlRefused, is_same_limit, refusal
-from carbonreport.control.giveback import IS_DONE, GivenBack, Rule, give_back_one
-from carbonreport.control.holder import Holder, is_alive
-from carbonreport.control.leases import FORMAT_VERSION, Lease, Leases, Turn
+from carbonreport.control.giveback import IS_DONE, GivenBack, Rule, give_back_from_memory, give_back_one
+from carbonreport.control.holder import Holder, is_alive, pid_namespace
+from carbonreport.control.leases import FORMAT_VERSION, BadLease, Lease, Leases, Turn
 from carbonreport.model.knobs import Knobs
 
 
@@ -56,7 +56,7 @@ def applied(
         owner: The process that holds them: this one.
         boot_id: The kernel's name of this boot.
         guard: The guardian.
-        foreign: Another user's lease of a board, where there is one.
+        foreign: Another user's lease of a board from this boot, where there is one.
 
     Raises:
         ControlRefused: A board cannot take its knobs, or took them without keeping them; nothing is set on any board.
@@ -66,41 +66,51 @@ def applied(
     here = Applied()
     with ExitStack() as undo:
         undo.enter_context(guard(lambda: here.is_all_back))
-        undo.callback(_give_all_back, here, leases, controller, owner, boot_id, os.getpid())
+        undo.callback(_give_all_back, here, wanted, leases, controller, owner, boot_id, os.getpid())
         with leases.turn() as turn:
             for device, knobs in wanted.items():
-                _refuse_foreign(foreign(device), boot_id)
+                refuse_foreign(foreign(device))
                 here.before[device] = _ready(turn, device, knobs, controller, boot_id)
             for device, knobs in wanted.items():
                 here.after[device] = _set_one(turn, here.before[device], knobs, controller, owner, boot_id, leases.uid)
         yield here
 
 
-def _refuse_foreign(lease: Lease | None, boot_id: str) -> None:
+def refuse_foreign(lease: Lease | None) -> None:
     """Two users' runs do not know each other's journals, so that neither could put back rightly."""
-    alive = [] if lease is None or lease.boot_id != boot_id else [holder for holder in lease.holders if is_alive(holder)]
-    if lease is not None and alive:
+    if lease is None:
+        return
+    alive = [holder for holder in lease.holders if is_alive(holder)]
+    if alive:
         raise ControlError(
             f"{lease.device} is held by a run of user {lease.uid} (process {alive[0].pid}) with {lease.knobs.in_words()}; wait for its end"
         )
+    raise ControlError(
+        f"{lease.device} was left with {lease.knobs.in_words()} by a run of user {lease.uid} that died; as that user `carbonreport restore`, or as root with --user {lease.uid}, puts it back"
+    )
 
 
 def _ready(turn: Turn, device: str, knobs: Knobs, controller: Controller, boot_id: str) -> BoardState:
-    """The board's state, what dead runs left on it put back; refused where it cannot take the knobs or is held otherwise."""
+    """The board's state before the first run that holds it; refused where it cannot take the knobs or is held otherwise.
+
+    What dead runs left on it is put back first.
+    """
     left = give_back_one(turn, device, controller, Rule(boot_id))
     if left.outcome in ("failed", "refused"):
-        raise ControlError(f"an earlier run's settings could not be taken back: {left.text}; see `carbonreport restore`")
+        raise ControlError(f"an earlier run's settings could not be taken back: {left.text}")
+    lease = turn.read(device)
+    if lease is not None and lease.pid_namespace not in ("", pid_namespace()):
+        raise ControlError(f"{device} is held by a run in another container with {lease.knobs.in_words()}; wait for its end")
+    if lease is not None and lease.knobs != knobs:
+        raise ControlError(
+            f"{device} is held by another run (process {lease.holders[0].pid}) with {lease.knobs.in_words()}, so that {knobs.in_words()} cannot be set; "
+            "wait for its end, or ask for the same"
+        )
     state = controller.read(device)
     why = refusal(state, knobs)
     if why:
         raise ControlRefused(f"{why}; nothing was set on any GPU")
-    lease = turn.read(device)
-    if lease is not None and lease.knobs != knobs:
-        raise ControlError(
-            f"{state.label} is held by another run (process {lease.holders[0].pid}) with {lease.knobs.in_words()}, so that {knobs.in_words()} cannot be set; "
-            "wait for its end, or ask for the same"
-        )
-    return state
+    return state if lease is None else replace(state, limit_watts=lease.before_watts)
 
 
 def _set_one(turn: Turn, before: BoardState, knobs: Knobs, controller: Controller, owner: Holder, boot_id: str, uid: int) -> BoardState:
@@ -108,9 +118,9 @@ def _set_one(turn: Turn, before: BoardState, knobs: Knobs, controller: Controlle
     held = turn.read(device)
     if held is not None:
         holders = (*(holder for holder in held.holders if is_alive(holder)), owner)
-        turn.write(Lease(FORMAT_VERSION, device, boot_id, held.uid, held.before_watts, knobs, holders))
+        turn.write(Lease(FORMAT_VERSION, device, boot_id, held.uid, held.before_watts, knobs, holders, pid_namespace()))
     else:
-        turn.write(Lease(FORMAT_VERSION, device, boot_id, uid, before.limit_watts, knobs, (owner,)))
+        turn.write(Lease(FORMAT_VERSION, device, boot_id, uid, before.limit_watts, knobs, (owner,), pid_namespace()))
     controller.set(device, knobs)
     after = controller.read(device)
     if knobs.power_cap_watts is not None and not is_same_limit(after.limit_watts, knobs.power_cap_watts):
@@ -121,12 +131,34 @@ def _set_one(turn: Turn, before: BoardState, knobs: Knobs, controller: Controlle
     return after
 
 
-def _give_all_back(here: Applied, leases: Leases, controller: Controller, owner: Holder, boot_id: str, pid: int) -> None:
+def _give_all_back(
+    here: Applied, wanted: Mapping[str, Knobs], leases: Leases, controller: Controller, owner: Holder, boot_id: str, pid: int
+) -> None:
     """Every board of the block, whichever fails; what fails stays in the journal for the guardian and `carbonreport restore`."""
     if os.getpid() != pid:  # a fork in which the block's end is collected: its parent still holds the boards
         return
+    known = {
+        device: Lease(FORMAT_VERSION, device, boot_id, leases.uid, here.before[device].limit_watts, wanted[device], (owner,))
+        for device in here.after
+    }
     try:
         with leases.turn() as turn:
-            here.given_back += [give_back_one(turn, device, controller, Rule(boot_id, owner)) for device in here.before]
-    except ControlError as error:
-        here.given_back += [GivenBack(device, "failed", str(error)) for device in here.before]
+            for device in here.before:
+                here.given_back.append(_give_one_back(turn, device, controller, Rule(boot_id, owner), known.get(device)))
+    except ControlError:
+        rest = [device for device in known if device not in {done.device for done in here.given_back}]
+        here.given_back += [give_back_from_memory(known[device], controller) for device in rest]
+
+
+def _give_one_back(turn: Turn, device: str, controller: Controller, rule: Rule, known: Lease | None) -> GivenBack:
+    """By the journal; by what this process knows where that was lost or spoilt since."""
+    try:
+        is_lost = known is not None and turn.read(device) is None
+    except BadLease:
+        is_lost = known is not None
+    if known is None or not is_lost:
+        return give_back_one(turn, device, controller, rule)
+    done = give_back_from_memory(known, controller)
+    if done.outcome in IS_DONE:
+        turn.remove(device)
+    return done

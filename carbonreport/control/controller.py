@@ -79,6 +79,8 @@ def refusal(state: BoardState, knobs: Knobs) -> str | None:
         least, most = state.least_watts, state.most_watts
         if least is not None and most is not None and not least <= cap <= most:
             return f"{state.label} takes power caps of {least:g} to {most:g} W, not {cap:g} W"
+        if cap > state.limit_watts + ROUNDING_WATTS:
+            return f"{state.label} is limited to {state.limit_watts:g} W already: {cap:g} W would raise that limit, and is no cap"
     for name, mhz, menu in (
         ("core", knobs.sm_clock_mhz, state.sm_clocks_mhz),
         ("memory", knobs.mem_clock_mhz, state.mem_clocks_mhz),

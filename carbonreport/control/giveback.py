@@ -1,11 +1,13 @@
 """Puts boards back as they were before. Safe to repeat; sets nothing that the board's own state does not support."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
+import msgspec
+
 from carbonreport.control.controller import BoardState, ControlError, Controller, is_same_limit
-from carbonreport.control.holder import Holder, is_alive
+from carbonreport.control.holder import Holder, is_alive, is_gone, pid_namespace
 from carbonreport.control.leases import BadLease, Lease, Turn
 
 Outcome = Literal["restored", "as-before", "restarted", "changed-by-others", "still-held", "refused", "failed", "would-restore"]
@@ -22,11 +24,13 @@ class GivenBack:
         outcome: restored; as-before (nothing was to do); restarted (the host was, which loses every setting); changed-by-others (somebody set another
             limit since, which stays); still-held (its run lives); refused (the journal cannot be believed); failed; would-restore (nothing may be set).
         text: The same in words.
+        is_from_memory: Whether the journal was lost, so that the owner did it by what it knew.
     """
 
     device: str
     outcome: Outcome
     text: str
+    is_from_memory: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +42,16 @@ class Rule:
         leaving: A process that no longer wants what it holds, alive or not.
         is_dry: Whether nothing may be set, and no journal changed.
         is_alive: Whether a holder still runs.
+        pid_namespace: In which this process counts numbers of processes.
+        is_gone: Whether no process of another such namespace is left, as far as can be seen.
     """
 
     boot_id: str
     leaving: Holder | None = None
     is_dry: bool = False
     is_alive: Callable[[Holder], bool] = is_alive
+    pid_namespace: str = field(default_factory=pid_namespace)
+    is_gone: Callable[[str], bool] = is_gone
 
 
 def give_back(turn: Turn, controller: Controller, rule: Rule) -> list[GivenBack]:
@@ -62,15 +70,32 @@ def give_back_one(turn: Turn, device: str, controller: Controller, rule: Rule) -
             turn.remove(device)
         return done
     except BadLease as error:
-        return GivenBack(device, "refused", str(error))
+        return GivenBack(
+            device, "refused", f"{error}; look at the board's limit (nvidia-smi -q -d POWER), set it as it should be, and delete that file"
+        )
     except ControlError as error:
         return GivenBack(device, "failed", f"{device} could not be put back: {error}")
+
+
+def give_back_from_memory(lease: Lease, controller: Controller) -> GivenBack:
+    """The same by what the owner itself knows, where its journal was lost or cannot be read any more."""
+    try:
+        done = _put_back(lease, controller, is_dry=False)
+    except ControlError as error:
+        return GivenBack(lease.device, "failed", f"{lease.device} could not be put back: {error}")
+    return GivenBack(lease.device, done.outcome, done.text, is_from_memory=True)
 
 
 def _judged(turn: Turn, lease: Lease, controller: Controller, rule: Rule) -> GivenBack:
     device = lease.device
     if lease.boot_id != rule.boot_id:
         return GivenBack(device, "restarted", f"the host was started again since {device} was set, which loses every setting")
+    if lease.pid_namespace not in ("", rule.pid_namespace):
+        if not rule.is_gone(lease.pid_namespace):
+            return GivenBack(
+                device, "still-held", f"{device} was set in another container, whose processes cannot be seen from here; put it back there"
+            )
+        return _put_back(lease, controller, is_dry=rule.is_dry)
     left = _staying(lease.holders, rule)
     if not left:
         return _put_back(lease, controller, is_dry=rule.is_dry)
@@ -92,11 +117,12 @@ def _put_back(lease: Lease, controller: Controller, *, is_dry: bool) -> GivenBac
     state = controller.read(device)
     absurd = _absurd(lease, state)
     if absurd:
-        return GivenBack(device, "refused", f"the journal of {state.label} {absurd}; nothing was set")
+        raise BadLease(f"the journal of {state.label}, {device}.json, {absurd}")
     has_limit = knobs.power_cap_watts is not None and before is not None
     if has_limit and is_same_limit(state.limit_watts, before) and not knobs.has_clocks:
         return GivenBack(device, "as-before", f"{state.label} has its power limit of {before:g} W")
-    is_foreign = has_limit and not is_same_limit(state.limit_watts, knobs.power_cap_watts) and not is_same_limit(state.limit_watts, before)
+    own = (knobs.power_cap_watts, before)
+    is_foreign = has_limit and state.limit_watts is not None and not any(is_same_limit(state.limit_watts, watts) for watts in own)
     if is_dry:
         return GivenBack(device, "would-restore", f"{state.label}: {' and '.join(_words(lease))}")
     controller.restore(device, None if is_foreign else before, knobs)
@@ -124,7 +150,7 @@ def _absurd(lease: Lease, state: BoardState) -> str:
 
 
 def _held_by(lease: Lease, holders: tuple[Holder, ...]) -> Lease:
-    return Lease(lease.carbonreport_lease, lease.device, lease.boot_id, lease.uid, lease.before_watts, lease.knobs, holders)
+    return msgspec.structs.replace(lease, holders=holders)
 
 
 def _watts(watts: float | None) -> str:

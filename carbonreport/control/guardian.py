@@ -23,8 +23,8 @@ from carbonreport.control.leases import Leases, boot_id
 from carbonreport.control.means import opened
 
 _READY, _DONE = b"ready\n", b"done\n"
-_READY_S = 20.0
-_LOOK_S = 0.5
+_READY_S, _END_S = 20.0, 3.0
+_LOOK_S, _REFRESH_S = 0.5, 3600.0
 _NOT_STARTED = "the process that takes settings back after a crash could not be started; nothing was set"
 _TRIES, _PAUSE_S = 10, 0.5
 # The guardian begins with the owner's own import path: it must find the same packages, and nothing in a working folder.
@@ -68,8 +68,9 @@ def _begun(owner: Holder, devices: tuple[str, ...], leases: Leases, environ: Map
     with contextlib.suppress(BrokenPipeError):
         guardian.stdin.write(json.dumps(settings).encode() + b"\n")
         guardian.stdin.flush()
-    readable, _, _ = select.select([guardian.stdout], [], [], _READY_S)
-    if not readable or guardian.stdout.readline() != _READY:
+    answer = select.poll()  # select() takes no descriptor above 1023
+    answer.register(guardian.stdout, select.POLLIN)
+    if not answer.poll(_READY_S * 1000) or guardian.stdout.readline() != _READY:
         guardian.kill()
         guardian.communicate()
         raise ControlError(_NOT_STARTED)
@@ -87,8 +88,11 @@ def _end(guardian: "subprocess.Popen[bytes]", *, is_done: bool) -> None:
     with contextlib.suppress(OSError):
         guardian.stdin.close()
     if is_done:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            guardian.wait(_READY_S)
+        try:
+            guardian.wait(_END_S)
+        except subprocess.TimeoutExpired:  # somebody stopped it; all boards are back, so that nothing is left for it to do
+            guardian.kill()
+            guardian.wait()
 
 
 def guard(settings: Mapping[str, Any]) -> None:
@@ -99,22 +103,22 @@ def guard(settings: Mapping[str, Any]) -> None:
     leases = Leases(Path(settings["folder"]), settings["uid"])
     with opened(os.environ) as controller:
         os.write(1, _READY)
-        _wait(owner)
-        _give_back(controller, leases, owner, settings["devices"])
+        if not _is_done(owner, leases):
+            _give_back(controller, leases, settings["devices"])
 
 
-def _give_back(controller: Controller, leases: Leases, owner: Holder, devices: list[str]) -> None:
+def _give_back(controller: Controller, leases: Leases, devices: list[str]) -> None:
     for attempt in range(_TRIES):
         if attempt:
             time.sleep(_PAUSE_S)
         with contextlib.suppress(ControlError), leases.turn() as turn:
-            done = [give_back_one(turn, device, controller, Rule(boot_id(), owner)) for device in devices]
+            done = [give_back_one(turn, device, controller, Rule(boot_id())) for device in devices]
             if all(one.outcome in IS_DONE or one.outcome == "still-held" for one in done):
                 return
 
 
-def _wait(owner: Holder) -> None:
-    """Until the owner says that it is done, or is dead."""
+def _is_done(owner: Holder, leases: Leases) -> bool:
+    """Wait until the owner says that all boards are back (true), or is dead (false)."""
     poller = select.poll()
     poller.register(0, select.POLLIN)
     try:
@@ -123,9 +127,18 @@ def _wait(owner: Holder) -> None:
     except OSError:  # an old kernel, or the owner is dead already
         pidfd = -1
     while is_alive(owner):
-        for handle, _ in poller.poll(None if pidfd >= 0 else _LOOK_S * 1000):
+        for handle, _ in poller.poll((_REFRESH_S if pidfd >= 0 else _LOOK_S) * 1000):
             if handle == pidfd:
-                return
+                return False
             if os.read(0, 64).endswith(_DONE):
-                return
+                return True
             poller.unregister(0)  # closed without a word: an exec, or a descriptor that was swept away
+        _refresh(leases.folder)
+    return False
+
+
+def _refresh(folder: Path) -> None:
+    """Keep the journal young: machines are set to delete what lies in /tmp for some days."""
+    for path in folder.glob("*"):
+        with contextlib.suppress(OSError):
+            os.utime(path, follow_symlinks=False)

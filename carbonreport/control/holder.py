@@ -22,6 +22,34 @@ class Holder:
     started_ticks: int | None
 
 
+_OWN_NAMESPACE = Path("self/ns/pid")
+_INITIAL_NAMESPACE = "pid:[4026531836]"  # include/linux/proc_ns.h: PROC_PID_INIT_INO
+
+
+def pid_namespace(proc: Path = _PROC) -> str:
+    """In which process numbers count; "" where the system does not say."""
+    try:
+        return os.readlink(proc / _OWN_NAMESPACE)
+    except OSError:
+        return ""
+
+
+def is_gone(namespace: str, proc: Path = _PROC) -> bool:
+    """Whether a container's process numbers count for nobody any more, which only the host itself can see."""
+    if pid_namespace(proc) != _INITIAL_NAMESPACE:
+        return False
+    for process in proc.iterdir():
+        if process.name.isdigit():
+            try:
+                if os.readlink(process / "ns/pid") == namespace:
+                    return False
+            except FileNotFoundError:
+                continue
+            except OSError:  # another user's process: only root may look
+                return False
+    return True
+
+
 def this_process() -> Holder:
     """This process."""
     return Holder(os.getpid(), started_ticks(os.getpid()))

@@ -8,7 +8,7 @@ import os
 import re
 import stat
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import msgspec
@@ -37,6 +37,7 @@ class Lease(msgspec.Struct, frozen=True):
         before_watts: Power limit that was asked of the driver before. [W]
         knobs: What was set.
         holders: Processes that want it so.
+        pid_namespace: In which the holders' numbers count: a container's are not the host's.
     """
 
     carbonreport_lease: int
@@ -46,6 +47,7 @@ class Lease(msgspec.Struct, frozen=True):
     before_watts: float | None
     knobs: Knobs
     holders: tuple[Holder, ...]
+    pid_namespace: str = ""
 
 
 class BadLease(ControlError):
@@ -56,12 +58,15 @@ def control_folder(uid: int, environ: Mapping[str, str]) -> Path:
     """Where a user's leases lie on this host. Not in TMPDIR or XDG_RUNTIME_DIR: both go with the job, before its epilog."""
     chosen = environ.get(FOLDER_VARIABLE)
     if chosen:
-        return Path(chosen) / str(uid)
+        return Path(chosen).absolute() / str(uid)  # the guardian has another working folder
     return Path("/run/carbonreport") if uid == 0 else Path(f"/tmp/carbonreport-{uid}/control")
 
 
 def foreign_lease(device: str, uid: int, environ: Mapping[str, str]) -> Lease | None:
-    """Another user's lease of a board, as far as it can be read; believed only to refuse."""
+    """Another user's lease of a board from this boot, as far as it can be read; believed only to refuse.
+
+    Two users that begin in the same moment may still miss each other: no lock is shared among users.
+    """
     chosen = environ.get(FOLDER_VARIABLE)
     folders = (
         sorted(Path(chosen).glob("*")) if chosen else [Path("/run/carbonreport"), *sorted(Path("/tmp").glob("carbonreport-*/control"))]
@@ -69,14 +74,14 @@ def foreign_lease(device: str, uid: int, environ: Mapping[str, str]) -> Lease | 
     for folder in folders:
         with contextlib.suppress(OSError, ControlError):
             owner = folder.lstat().st_uid
-            if owner == uid:
+            if owner == uid or folder.absolute() == control_folder(uid, environ):
                 continue
             handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
             try:
                 lease = Turn(handle, folder, owner).read(device)
             finally:
                 os.close(handle)
-            if lease is not None:
+            if lease is not None and lease.boot_id == boot_id():
                 return lease
     return None
 
@@ -93,10 +98,11 @@ class Leases:
         folder: Where they lie; made where it is missing.
         uid: Whose folder and files they must be to be believed.
         is_made: Whether the folder may be made.
+        sync: Brings a file to the disk.
     """
 
-    def __init__(self, folder: Path, uid: int, *, is_made: bool = True) -> None:
-        self.folder, self.uid, self._is_made = folder, uid, is_made
+    def __init__(self, folder: Path, uid: int, *, is_made: bool = True, sync: Callable[[int], None] = os.fsync) -> None:
+        self.folder, self.uid, self._is_made, self._sync = folder, uid, is_made, sync
 
     @contextlib.contextmanager
     def turn(self, longest_s: float = _TURN_S) -> Iterator["Turn"]:
@@ -109,9 +115,9 @@ class Leases:
         try:
             lock = self._lock(folder, longest_s)
             try:
-                yield Turn(folder, self.folder, self.uid)
+                yield Turn(folder, self.folder, self.uid, self._sync)
             finally:
-                os.close(lock)
+                _unlock(lock)
         finally:
             os.close(folder)
 
@@ -127,12 +133,12 @@ class Leases:
             folder = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
         except OSError as error:
             raise ControlError(
-                f"the journal of what is set on boards cannot be kept in {self.folder} ({error.strerror}); nothing was set; {FOLDER_VARIABLE} names another folder of this host"
+                f"the journal of what is set on boards cannot be kept in {self.folder} ({error.strerror}); {FOLDER_VARIABLE} names another folder of this host"
             ) from error
         status = os.fstat(folder)
         if status.st_uid != self.uid or status.st_mode & 0o022:
             os.close(folder)
-            raise BadLease(f"{self.folder} is not user {self.uid}'s own folder, or others may write to it; nothing was set for it")
+            raise BadLease(f"{self.folder} is not user {self.uid}'s own folder, or others may write to it")
         return folder
 
     def _lock(self, folder: int, longest_s: float) -> int:
@@ -141,7 +147,10 @@ class Leases:
         try:
             lock = os.open("turn", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=folder)
         except OSError as error:
-            raise ControlError(f"the lock of {self.folder} cannot be opened ({error.strerror}); nothing was set") from error
+            raise ControlError(f"the lock of {self.folder} cannot be opened ({error.strerror})") from error
+        if os.fstat(lock).st_uid != self.uid:  # root made it in a user's folder, who must be able to open it
+            with contextlib.suppress(OSError):
+                os.fchown(lock, self.uid, -1)
         until = time.monotonic() + longest_s
         while True:
             try:
@@ -150,9 +159,7 @@ class Leases:
             except OSError as error:
                 if time.monotonic() >= until:
                     os.close(lock)
-                    raise ControlError(
-                        f"another process has held the lock of {self.folder} for {longest_s:g} s; nothing was set"
-                    ) from error
+                    raise ControlError(f"another process has held the lock of {self.folder} for {longest_s:g} s") from error
                 time.sleep(_PAUSE_S)
 
 
@@ -163,10 +170,11 @@ class Turn:
         handle: Open folder.
         folder: Its name, for messages.
         uid: Whose files are believed.
+        sync: Brings a file to the disk.
     """
 
-    def __init__(self, handle: int, folder: Path, uid: int) -> None:
-        self._handle, self._folder, self._uid = handle, folder, uid
+    def __init__(self, handle: int, folder: Path, uid: int, sync: Callable[[int], None] = os.fsync) -> None:
+        self._handle, self._folder, self._uid, self._sync = handle, folder, uid, sync
 
     def devices(self) -> list[str]:
         """Boards that have a lease."""
@@ -185,11 +193,11 @@ class Turn:
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise BadLease(f"{path} cannot be opened ({error.strerror}); nothing was set for it") from error
+            raise BadLease(f"{path} cannot be opened ({error.strerror})") from error
         try:
             status = os.fstat(file)
             if not stat.S_ISREG(status.st_mode) or status.st_uid != self._uid or status.st_nlink != 1 or status.st_size > _MOST_BYTES:
-                raise BadLease(f"{path} is not a file of user {self._uid}'s own; nothing was set for it")
+                raise BadLease(f"{path} is not a file of user {self._uid}'s own")
             content = os.read(file, _MOST_BYTES)
         finally:
             os.close(file)
@@ -210,11 +218,11 @@ class Turn:
                 content = msgspec.json.encode(lease)
                 if os.write(file, content) < len(content):
                     raise OSError(28, "No space left on device")
-                os.fsync(file)
+                self._sync(file)
             finally:
                 os.close(file)
             os.rename(fresh, name, src_dir_fd=self._handle, dst_dir_fd=self._handle)
-            os.fsync(self._handle)
+            self._sync(self._handle)
         except OSError as error:
             with contextlib.suppress(OSError):
                 os.unlink(fresh, dir_fd=self._handle)
@@ -228,6 +236,14 @@ class Turn:
             os.unlink(_name(device), dir_fd=self._handle)
 
 
+def _unlock(lock: int) -> None:
+    """A fork inside the turn has a copy of the descriptor, which closing this one would leave locked."""
+    import fcntl
+
+    fcntl.flock(lock, fcntl.LOCK_UN)
+    os.close(lock)
+
+
 def _name(device: str) -> str:
     if not _DEVICE.fullmatch(device):
         raise ControlError(f"{device[:80]!r} is not the UUID of a board")
@@ -238,9 +254,9 @@ def _decoded(content: bytes, path: str, device: str) -> Lease:
     try:
         lease = msgspec.json.decode(content, type=Lease)
     except (msgspec.DecodeError, UnicodeDecodeError, ValueError) as error:
-        raise BadLease(f"{path} is no lease ({error}); nothing was set for it") from error
+        raise BadLease(f"{path} is no lease ({error})") from error
     if lease.carbonreport_lease != FORMAT_VERSION:
-        raise BadLease(f"{path} has format {lease.carbonreport_lease}, this carbonreport reads {FORMAT_VERSION}; nothing was set for it")
+        raise BadLease(f"{path} has format {lease.carbonreport_lease}, this carbonreport reads {FORMAT_VERSION}")
     if lease.device != device or len(lease.holders) > _MOST_HOLDERS:
-        raise BadLease(f"{path} is a lease of {lease.device[:80]}; nothing was set for it")
+        raise BadLease(f"{path} is a lease of {lease.device[:80]}")
     return lease

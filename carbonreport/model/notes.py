@@ -37,6 +37,7 @@ SLUGS: dict[str, str] = {
     "interrupted": "the run ended without a clean end; at most its last two seconds are missing",
     "items-dropped": "a span counted items that are no usable number; they were left out",
     "knobs-changed-by-others": "somebody else set a board's power limit during the run; it was left as they set it",
+    "knobs-journal-lost": "the journal of what was set on a board was lost during the run; the board was put back from memory",
     "knobs-not-restored": "a board could not be put back as it was before the run",
     "limiter-active": "a board was at its power limit; what a span draws then depends on the spans around it",
     "marginal-unknown": "a marginal signal was given that does not reach over the place and the whole time of an option; it was not compared",

@@ -1,6 +1,7 @@
 """Begin a run: everything that can be wrong is found here, before the first step."""
 
 import os
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
@@ -101,6 +102,8 @@ def _knobs(caps: "float | Mapping[str | int, float] | str | None", environ: Mapp
     """What is set on boards; imported only where something is."""
     if caps is None:
         return None
+    if sys.platform != "linux":
+        raise CarbonreportError("caps and clocks can be set on Linux alone; leave them out")
     from carbonreport.workflows.knobs import RunKnobs, asked_caps
 
     return RunKnobs(asked_caps(caps), is_optional=is_optional, environ=environ)

@@ -73,6 +73,8 @@ class RunKnobs:
         except CarbonreportError as error:
             self._undo.close()
             if not self._is_optional:
+                if isinstance(error, ControlError) and "nothing was set" not in str(error):
+                    raise type(error)(f"{error}; nothing was set") from error
                 raise
             return (), (Note("cap-refused", f"the run went on without {self._in_words()}: {error}"),)
 
@@ -150,6 +152,7 @@ class RunKnobs:
             if done.outcome not in IS_DONE and done.outcome != "still-held"
         ]
         notes += [Note("knobs-changed-by-others", done.text) for done in here.given_back if done.outcome == "changed-by-others"]
+        notes += [Note("knobs-journal-lost", done.text) for done in here.given_back if done.is_from_memory and done.outcome in IS_DONE]
         return tuple(held), tuple(notes)
 
     def abandon(self) -> None:
@@ -178,6 +181,8 @@ def wanted(asked: Knobs | Mapping[str, Knobs], boards: list[tuple[int, str]]) ->
         if len(of_name) != 1:
             known = ", ".join(f"{number} ({uuid})" for number, uuid in boards)
             raise ControlError(f"GPU {name!r} is not one board of the run, which has {known}")
+        if of_name[0] in found:
+            raise ControlError(f"GPU {name!r} is {of_name[0]}, which was named before: each board takes one setting")
         found[of_name[0]] = knobs
     return found
 
@@ -188,29 +193,6 @@ def boards_here(environ: Mapping[str, str]) -> list[tuple[int, str]]:
     from carbonreport.measure.meters.nvml import boards_of_run
 
     return [(board.index, board.uuid) for board in boards_of_run(nvml.binding(), environ)]
-
-
-def dry_run(asked: Knobs | Mapping[str, Knobs], environ: Mapping[str, str], say: Callable[[str], None]) -> None:
-    """Say what would be set and put back, and what is refused. Nothing is set.
-
-    Raises:
-        CarbonreportError: A board cannot take the knobs.
-    """
-    from carbonreport.control.controller import ControlRefused, refusal
-    from carbonreport.control.controllers import dryrun
-
-    with opened(environ) as reader:
-        controller = dryrun.create(reader, say)
-        plan = wanted(asked, boards_here(environ))
-        states = {device: controller.read(device) for device in plan}
-        for device, knobs in plan.items():
-            why = refusal(states[device], knobs)
-            if why:
-                raise ControlRefused(f"{why}; nothing would be set on any GPU")
-        for device, knobs in plan.items():
-            controller.set(device, knobs)
-        for device, knobs in plan.items():
-            controller.restore(device, states[device].limit_watts, knobs)
 
 
 def _within(clocks: Knobs, held: Knobs, device: str) -> Knobs:
@@ -234,15 +216,21 @@ def _held(device: str, knobs: Knobs, before: BoardState, after: BoardState, now:
         requested=knobs,
         before_watts=before.limit_watts,
         enforced_watts=after.enforced_watts,
-        is_held=None if now is None or knobs.power_cap_watts is None else is_same_limit(now.limit_watts, knobs.power_cap_watts),
+        is_held=_is_held(knobs, now),
         capped_seconds=None if capped is None or capped < 0 else capped / NANOSECONDS_PER_SECOND,
         seconds=seconds,
     )
 
 
+def _is_held(knobs: Knobs, now: BoardState | None) -> bool | None:
+    if now is None or now.limit_watts is None or knobs.power_cap_watts is None:
+        return None
+    return is_same_limit(now.limit_watts, knobs.power_cap_watts)
+
+
 def _notes(held: KnobsHeld, label: str, now: BoardState | None) -> list[Note]:
     """What the reader must know of one board."""
-    if now is None:
+    if now is None or (held.is_held is None and held.requested.power_cap_watts is not None):
         return [Note("cap-unproven", f"{label} did not answer at the end: whether it kept {held.requested.in_words()} is not known")]
     notes = []
     if held.is_held is False:
@@ -268,8 +256,12 @@ def parse_cap(text: str) -> Knobs | dict[str, Knobs]:
     """
     if "=" not in text:
         return Knobs(power_cap_watts=_cap_watts(text))
-    pairs = [part.partition("=") for part in text.split(",")]
-    return {name.strip(): Knobs(power_cap_watts=_cap_watts(watts)) for name, _, watts in pairs}
+    found: dict[str, Knobs] = {}
+    for name, _, watts in (part.partition("=") for part in text.split(",")):
+        if name.strip() in found:
+            raise CarbonreportError(f"GPU {name.strip()!r} is named twice in {text!r}: each board takes one cap")
+        found[name.strip()] = Knobs(power_cap_watts=_cap_watts(watts))
+    return found
 
 
 def asked_caps(caps: "float | str | Mapping[str | int, float]") -> Knobs | dict[str, Knobs]:
@@ -281,6 +273,8 @@ def asked_caps(caps: "float | str | Mapping[str | int, float]") -> Knobs | dict[
     if isinstance(caps, str):
         return parse_cap(caps)
     if isinstance(caps, Mapping):
+        if not caps:
+            raise CarbonreportError("power_cap_watts names no board: give watts, or {0: 300}")
         return {str(name): Knobs(power_cap_watts=_cap_watts(watts)) for name, watts in caps.items()}
     return Knobs(power_cap_watts=_cap_watts(caps))
 

@@ -12,7 +12,8 @@ from carbonreport.model.knobs import Knobs, KnobsHeld
 from carbonreport.model.notes import Note
 from carbonreport.plan.table import ClockPair
 from carbonreport.plan_file import BoardNow, PlanFile, read_plan
-from carbonreport.workflows.knobs import RunKnobs, dry_run
+from carbonreport.workflows.knobs import RunKnobs
+from carbonreport.workflows.knobs_dry import dry_run
 from carbonreport.workflows.plan_owners import boards_now, refuse
 from carbonreport.workflows.plan_pairs import envelope, knobs_of
 

@@ -58,6 +58,7 @@ _WORTH_A_LINE = {
     "cap-unproven": "",
     "cap-without-effect": "",
     "knobs-changed-by-others": "",
+    "knobs-journal-lost": "",
     "knobs-not-restored": "",
     "tracer-degraded": "",
     "device-lost": "",

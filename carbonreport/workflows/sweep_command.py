@@ -14,7 +14,7 @@ from carbonreport.model.knobs import Knobs
 from carbonreport.plan.cap_choice import CapRule
 from carbonreport.plan.cap_curve import Ratio
 from carbonreport.render.formats.json import dumps
-from carbonreport.workflows.knobs import dry_run
+from carbonreport.workflows.knobs_dry import dry_run
 from carbonreport.workflows.place import PlaceOptions
 from carbonreport.workflows.sweep import Sweep, SweepPlan
 from carbonreport.workflows.sweep_boards import Board, checked_boards, most_watts, try_to_set

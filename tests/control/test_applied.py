@@ -9,7 +9,7 @@ import pytest
 from carbonreport.control.applied import Applied, applied
 from carbonreport.control.controller import ControlDenied, ControlError, ControlRefused
 from carbonreport.control.giveback import Rule, give_back
-from carbonreport.control.holder import Holder, this_process
+from carbonreport.control.holder import Holder, is_gone, this_process
 from carbonreport.control.leases import Lease, Leases
 from carbonreport.model.knobs import Knobs
 from carbonreport.testing.controller import FakeController, fake_board
@@ -236,3 +236,70 @@ def test_a_dry_run_says_what_would_be_put_back_and_changes_nothing(leases):
     assert (done.outcome, fake.calls) == ("would-restore", [])
     assert done.text.endswith("power limit back to 650 W")
     assert list(leases.folder.glob("*.json"))
+
+
+def test_a_limit_that_cannot_be_read_at_the_end_is_set_again_all_the_same_and_stays_in_the_journal(leases):
+    class Deaf(FakeController):
+        is_deaf = False
+
+        def read(self, device):
+            state = super().read(device)
+            return replace(state, limit_watts=None) if self.is_deaf else state
+
+    fake = Deaf({"GPU-00000": fake_board()})
+    with held(fake, leases) as here:
+        fake.is_deaf = True
+    assert here.given_back[0].outcome == "failed"
+    assert limits(fake) == [650]
+    assert list(leases.folder.glob("*.json"))
+
+    fake.is_deaf = False
+    with leases.turn() as turn:
+        assert [done.outcome for done in give_back(turn, fake, Rule("boot", this_process()))] == ["as-before"]
+
+
+def test_a_cap_above_the_limit_that_is_there_is_no_cap(leases):
+    fake = controller(1)
+    fake.boards["GPU-00000"] = fake_board(limit_watts=400)
+    with (
+        pytest.raises(ControlRefused, match="limited to 400 W already: 600 W would raise that limit"),
+        held(fake, leases, Knobs(power_cap_watts=600)),
+    ):
+        pass
+    assert fake.calls == []
+
+
+def test_another_users_board_that_was_left_by_a_dead_run_is_refused_with_who_can_put_it_back(leases):
+    fake = controller(1)
+    lease = Lease(1, "GPU-00000", "boot", 1001, 700.0, CAP, (GONE,))
+    with pytest.raises(ControlError, match="restore`, or as root with --user 1001"), held(fake, leases, foreign=lambda device: lease):
+        pass
+    assert fake.calls == []
+
+
+# Containers, whose process numbers are not the host's
+
+
+@pytest.mark.parametrize(("is_gone", "outcome"), [(False, "still-held"), (True, "restored")])
+def test_a_run_of_another_container_is_left_alone_as_long_as_it_may_live(leases, is_gone, outcome):
+    fake = controller(1)
+    fake.boards["GPU-00000"] = fake_board(limit_watts=300)
+    with leases.turn() as turn:
+        turn.write(Lease(1, "GPU-00000", "boot", os.getuid(), 650.0, CAP, (GONE,), "pid:[1]"))
+        (done,) = give_back(turn, fake, Rule("boot", is_gone=lambda namespace: is_gone))
+    assert done.outcome == outcome
+
+
+def test_only_the_host_itself_can_tell_that_a_container_is_gone(tmp_path):
+    def process(pid: str, namespace: str) -> None:
+        (tmp_path / pid / "ns").mkdir(parents=True)
+        (tmp_path / pid / "ns" / "pid").symlink_to(namespace)
+
+    process("self", "pid:[4026531836]")
+    process("7", "pid:[4026531836]")
+    assert is_gone("pid:[99]", tmp_path)
+    process("8", "pid:[99]")
+    assert not is_gone("pid:[99]", tmp_path)
+    (tmp_path / "self" / "ns" / "pid").unlink()
+    (tmp_path / "self" / "ns" / "pid").symlink_to("pid:[50]")
+    assert not is_gone("pid:[98]", tmp_path)

@@ -105,6 +105,24 @@ def test_a_board_that_is_lost_during_the_run_is_said_and_nothing_is_raised(tmp_p
     assert [note.slug for note in notes] == ["cap-unproven", "knobs-not-restored"]
 
 
+def test_a_limit_that_the_board_does_not_say_at_the_end_is_unproven_and_nothing_is_raised(tmp_path):
+    class Deaf(FakeController):
+        is_deaf = False
+
+        def read(self, device):
+            state = super().read(device)
+            return replace(state, limit_watts=None) if self.is_deaf else state
+
+    fake = Deaf({"GPU-00000": fake_board()})
+    run = knobs_of_run(fake, tmp_path, Knobs(power_cap_watts=300))
+    run.start()
+    fake.is_deaf = True
+    (held,), notes = run.stop()
+
+    assert held.is_held is None
+    assert [note.slug for note in notes] == ["cap-unproven", "knobs-not-restored"]
+
+
 def test_an_optional_cap_that_is_refused_is_a_note_and_a_wanted_one_an_error(tmp_path):
     fake = one_board()
     held, notes = knobs_of_run(fake, tmp_path, Knobs(power_cap_watts=100), is_optional=True).start()
@@ -146,6 +164,17 @@ def test_boards_are_named_by_number_or_by_the_beginning_of_their_uuid():
     assert asked_caps("300W") == asked_caps(300) == high
 
 
+@pytest.mark.parametrize("asked", ["0=300,0=400", {}])
+def test_a_board_that_is_named_twice_or_no_board_at_all_is_one_line(asked):
+    with pytest.raises(CarbonreportError, match="named twice|names no board"):
+        asked_caps(asked)
+
+
+def test_one_board_under_two_names_takes_one_setting():
+    with pytest.raises(ControlError, match="was named before"):
+        wanted({"0": Knobs(power_cap_watts=300), "GPU-00000": Knobs(power_cap_watts=400)}, BOARDS)
+
+
 @pytest.mark.parametrize("asked", ["abc", "", "-5", "nan", "inf", "0", "0=x", "1e400"])
 def test_what_is_no_cap_is_one_line(asked):
     with pytest.raises(CarbonreportError, match="is no power cap"):
@@ -159,6 +188,16 @@ def test_a_board_that_the_run_does_not_have_is_named(name, boards):
 
 
 # Through the command line and the statement, on the virtual driver
+
+
+DIES_WITH_ITS_GUARDIAN = """
+import os
+from carbonreport import trace
+trace("x", power_cap_watts=300, zone="DE", meters=("hostmodel",)).start()
+for child in open(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read().split():
+    os.kill(int(child), 9)
+os.kill(os.getpid(), 9)
+"""
 
 
 def carbonreport(driver, folder, *arguments: str, may_set: bool = True) -> subprocess.CompletedProcess[str]:
@@ -223,8 +262,28 @@ def test_a_dry_run_starts_and_sets_nothing(driver, tmp_path):
 
     assert done.stdout.splitlines()[0].startswith("would set a power cap of 300 W on GPU 0 (NVIDIA H200)")
     assert done.stdout.splitlines()[1].startswith("would put its limit back to 650 W")
+    assert done.stdout.splitlines()[2].startswith("this user may")
     assert driver.setter_calls() == []
     assert not (tmp_path / "started").exists()
+
+
+def test_a_dry_run_says_what_the_run_itself_would_be_told(driver, tmp_path):
+    optional = carbonreport(driver, tmp_path, "run", "--cap-if-allowed", "100", "--dry-run", "--", "true")
+    assert (optional.returncode, "would go on without it: GPU 0 (NVIDIA H200) takes power caps" in optional.stdout) == (0, True)
+
+    inner = [sys.executable, "-m", "carbonreport", "run", "--power-cap", "400", "--dry-run", "--", "true"]
+    done = carbonreport(driver, tmp_path, "run", "--power-cap", "300", "--zone", "DE", "--", *inner)
+    assert done.returncode == 1
+    assert "is held by another run (process" in done.stderr
+
+    code = DIES_WITH_ITS_GUARDIAN
+    environ = driver.environ(VIRTUAL_NVML_ROOT="1", CARBONREPORT_CONTROL_DIR=str(tmp_path / "control"))
+    subprocess.run([sys.executable, "-c", code], env=environ, cwd=tmp_path, check=False)
+    assert driver.board(0).peek().requested_watts == 300
+    after = carbonreport(driver, tmp_path, "run", "--power-cap", "400", "--dry-run", "--", "true")
+    assert after.stdout.splitlines()[0] == "would first put GPU 0 (NVIDIA H200) back to 650 W, which a run that died left at 300 W"
+    assert "would put its limit back to 650 W" in after.stdout
+    assert carbonreport(driver, tmp_path, "restore").stdout.startswith("restored")
 
 
 def test_a_laptop_without_the_setter_is_told_so(driver, tmp_path):
