@@ -37,7 +37,14 @@ class _Place(msgspec.Struct, forbid_unknown_fields=True):
     wue_litres_per_kwh: _Wue | float | None = None
 
 
-class _Price(msgspec.Struct, forbid_unknown_fields=True):
+class Price(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """What electricity costs.
+
+    Attributes:
+        per_kwh: Money for a kWh at the facility's meter.
+        currency: Which money.
+    """
+
     per_kwh: float
     currency: str
 
@@ -73,7 +80,7 @@ class _Host(msgspec.Struct, forbid_unknown_fields=True):
 
 class _File(msgspec.Struct, forbid_unknown_fields=True):
     place: _Place = msgspec.field(default_factory=_Place)
-    price: _Price | None = None
+    price: Price | None = None
     contract: _Contract | None = None
     embodied: _EmbodiedTable | None = None
     host: _Host | None = None
@@ -92,6 +99,7 @@ class Site(msgspec.Struct, frozen=True):
         water: Water that the facility uses, or None.
         contract: Contract for the market-based figure, or None.
         embodied: Embodied emissions by device name.
+        price: What electricity costs, or None.
         host_watts: Idle and busy power of the host without GPUs, or None. [W]
         facts: What the author says of the project: parameters, memory, functional unit.
         path: The file, for messages.
@@ -105,6 +113,7 @@ class Site(msgspec.Struct, frozen=True):
     water: WaterUse | None = None
     contract: Contract | None = None
     embodied: tuple[EmbodiedSource, ...] = ()
+    price: Price | None = None
     host_watts: tuple[float, float] | None = None
     facts: Facts = Facts()
     path: str = ""
@@ -193,7 +202,7 @@ def _fields_at(path: str) -> Sequence[str]:
         "place": _Place,
         "place.pue": PueTable,
         "place.wue_litres_per_kwh": _Wue,
-        "price": _Price,
+        "price": Price,
         "contract": _Contract,
         "embodied": _EmbodiedTable,
         "host": _Host,
@@ -217,10 +226,17 @@ def _site(file: _File, path: Path) -> Site:
             EmbodiedSource(name, e.kg, e.lifetime_years, e.utilisation, e.source, e.per_gpus)
             for name, e in (file.embodied.devices if file.embodied else {}).items()
         ),
+        price=_price(file.price),
         host_watts=None if host is None else (host.idle_watts, host.busy_watts),
         facts=facts_of(file.facts, "facts."),
         path=str(path),
     )
+
+
+def _price(price: Price | None) -> Price | None:
+    if price is not None and not 0 <= price.per_kwh < float("inf"):
+        raise ValueError(f"price.per_kwh is {price.per_kwh:g}; give money for a kWh, 0 or more")
+    return price
 
 
 def facts_of(table: Mapping[str, Any], prefix: str = "") -> Facts:

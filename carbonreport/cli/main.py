@@ -22,6 +22,7 @@ _COMMANDS = {
     "wait": "Start a command when the grid is at its best within a time.",
     "sweep": "Try a command under power caps, and say which is worth it, if any.",
     "plan": "Plan the clocks of kernels and passes, switches paid for, or say not to switch.",
+    "audit": "Audit a lab's year: whose energy, how well known, what to do first.",
     "styles": "List the styles of a statement.",
     "verify": "Recompute a statement and find any changed digit.",
     "refresh": "Fetch the hours of runs that had no network.",

@@ -59,16 +59,25 @@ class Pdf:
         self, statement: Statement, footprint: Footprint, style: str, *, has_bib: bool, pictures: Sequence[Picture] | None = None
     ) -> bytes:
         """The HTML form as a PDF. Raises as `require` does."""
-        weasyprint = _weasyprint()
-        described = None if pictures is None else [replace(picture, svg=_with_long_title(picture.svg)) for picture in pictures]
-        text = Html().render(statement, footprint, style, has_bib=has_bib, pictures=described)
-        fonts = weasyprint.text.fonts.FontConfiguration()
-        fetcher = weasyprint.urls.URLFetcher(allowed_protocols=("data",))  # the fonts below; nothing else is ever loaded
-        paper = weasyprint.CSS(string=_font_faces() + _PAPER, url_fetcher=fetcher, font_config=fonts)
-        page = weasyprint.HTML(string=text, url_fetcher=fetcher)
-        with _undated_fonts():
-            pdf: bytes = page.write_pdf(stylesheets=[paper], font_config=fonts, pdf_variant="pdf/ua-1", finisher=_with_plain_metadata)
-        return pdf
+        described = None if pictures is None else [with_long_title(picture) for picture in pictures]
+        return pdf_of(Html().render(statement, footprint, style, has_bib=has_bib, pictures=described))
+
+
+def pdf_of(html: str) -> bytes:
+    """A page of HTML on paper.
+
+    Raises:
+        MissingExtra: WeasyPrint is not installed.
+        OutputError: Pango is not installed.
+    """
+    weasyprint = _weasyprint()
+    fonts = weasyprint.text.fonts.FontConfiguration()
+    fetcher = weasyprint.urls.URLFetcher(allowed_protocols=("data",))  # the fonts below; nothing else is ever loaded
+    paper = weasyprint.CSS(string=_font_faces() + _PAPER, url_fetcher=fetcher, font_config=fonts)
+    page = weasyprint.HTML(string=html, url_fetcher=fetcher)
+    with _undated_fonts():
+        pdf: bytes = page.write_pdf(stylesheets=[paper], font_config=fonts, pdf_variant="pdf/ua-1", finisher=_with_plain_metadata)
+    return pdf
 
 
 def _weasyprint() -> Any:
@@ -112,6 +121,7 @@ def _font_faces() -> str:
     )
 
 
-def _with_long_title(svg: str) -> Raw:
+def with_long_title(picture: Picture) -> Picture:
     """A picture whose description stands in its title, the one that WeasyPrint makes the text for screen readers of."""
-    return Raw(re.sub(r"</title>\n<desc[^>]*>(.*?)</desc>", r". \1</title>", svg, count=1, flags=re.DOTALL))
+    svg = re.sub(r"</title>\n<desc[^>]*>(.*?)</desc>", r". \1</title>", picture.svg, count=1, flags=re.DOTALL)
+    return replace(picture, svg=Raw(svg))

@@ -1,0 +1,162 @@
+"""The cells of sacct's parsable text as a table of texts and numbers, by the field rules of the importer."""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+_HEAD_LINES = 40
+_NEEDED = ("start", "state")
+_MORE = tuple(f"more {i}" for i in range(64))  # where a job's name, the last column, has the delimiter inside
+
+
+@dataclass(frozen=True, slots=True)
+class SlurmRules:
+    """What single fields of sacct mean; the tables and functions of the importer of single files.
+
+    Attributes:
+        state: A state in full.
+        gpus: GPUs by type out of AllocTRES, "" for those without one.
+        period: POSIX start and end of local stamps that come twice or never: (start, end, length, zone).
+        no_values: Numbers that mean "not set".
+        nothing: Texts that mean "not measured", in lower case.
+        suffixes: Decimal suffixes of energies.
+        most_joules: What no job uses. [J]
+        node_watts: Least and most power of a node. [W]
+        not_started: States of jobs that have not begun.
+    """
+
+    state: Callable[[str], str]
+    gpus: Callable[[str], Mapping[str, int]]
+    period: Callable[[float, float, float, ZoneInfo], tuple[float, float] | None]
+    no_values: Collection[int]
+    nothing: Collection[str]
+    suffixes: Mapping[str, float]
+    most_joules: float
+    node_watts: tuple[float, float]
+    not_started: Collection[str]
+
+
+def header_of(path: Path) -> tuple[int, list[str]] | None:
+    """Line number, from 0, and lower-case columns of the header of parsable text; None where the file is of another shape."""
+    with path.open("rb") as file:
+        for number in range(_HEAD_LINES):
+            line = file.readline(1 << 16).decode("utf-8-sig", errors="replace").strip()
+            names = [name.strip().casefold() for name in line.split("|")]
+            if not line.startswith("|") and len(names) > 2 and {"jobid", "jobidraw"} & set(names) and set(_NEEDED) <= set(names):
+                return number, names
+    return None
+
+
+def read_cells(con: Any, path: Path, skip: int, names: list[str], rules: SlurmRules) -> None:
+    """Rows as texts, cut once; what comes after the last column belongs to a job's name and is not kept."""
+    columns = [f"{name}" if name not in names[:i] and name else f"column {i}" for i, name in enumerate(names)]
+
+    def cell(*wanted: str) -> str:
+        texts = [f'"{name}"' for name in wanted if name in columns]
+        known = [*(f"nullif({text}, '')" for text in texts[:-1]), *texts[-1:], "''"]
+        return f"coalesce({', '.join(known)})"
+
+    no_values = listed(map(str, rules.no_values))
+    cases = " ".join(f"WHEN '{suffix}' THEN {factor!r}" for suffix, factor in rules.suffixes.items())
+    ceiling = repr(2 * rules.most_joules)
+    macros = {  # what most rows hold first: a cast is fifty times faster than a pattern
+        "sacct_elapsed(t)": f"""CASE WHEN t = '' THEN NULL
+            WHEN (try_cast(t AS UBIGINT) IS NOT NULL AND NOT contains(t, '.') AND NOT contains(lower(t), 'e')) THEN CASE WHEN t NOT IN ({no_values}) THEN try_cast(t AS DOUBLE) END
+            WHEN regexp_full_match(t, '(?:[0-9]+-)?(?:[0-9]+:)?[0-9]+:[0-9]+(?:[.][0-9]+)?') THEN
+                coalesce(try_cast(nullif(regexp_extract(t, '^([0-9]+)-', 1), '') AS DOUBLE), 0) * 86400
+                + coalesce(try_cast(nullif(regexp_extract(t, '(?:^|-)([0-9]+):[0-9]+:', 1), '') AS DOUBLE), 0) * 3600
+                + try_cast(regexp_extract(t, '([0-9]+):[0-9.]+$', 1) AS DOUBLE) * 60 + try_cast(regexp_extract(t, ':([0-9.]+)$', 1) AS DOUBLE)
+            END""",
+        "sacct_joules(t)": f"""CASE WHEN t = '' OR t = '0' THEN NULL
+            WHEN (try_cast(t AS UBIGINT) IS NOT NULL AND NOT contains(t, '.') AND NOT contains(lower(t), 'e')) THEN
+                CASE WHEN t NOT IN ({no_values}) THEN nullif(nullif(least(try_cast(t AS DOUBLE), {ceiling}), 0), {ceiling}) END
+            WHEN lower(t) IN ({listed(rules.nothing)}) THEN NULL
+            WHEN regexp_full_match(t, '[0-9]+(?:[.][0-9]+)?[KMGTPkmgtp]?') THEN
+                nullif(nullif(least(try_cast(regexp_extract(t, '^[0-9.]+') AS DOUBLE) * CASE upper(regexp_extract(t, '[A-Za-z]?$')) {cases} END,
+                    {ceiling}), 0), {ceiling})
+            END""",
+        "sacct_tres(t, name, id)": "coalesce(nullif(split_part(split_part(',' || t, ',' || name || '=', 2), ',', 1), ''), split_part(split_part(',' || t, ',' || id || '=', 2), ',', 1))",
+        "sacct_count(t)": f"CASE WHEN (try_cast(t AS UBIGINT) IS NOT NULL AND NOT contains(t, '.') AND NOT contains(lower(t), 'e')) AND t NOT IN ({no_values}) THEN try_cast(t AS BIGINT) END",
+        # From the first GPU on; what follows it makes few texts more, unless the job's energy does.
+        "sacct_gpus(t)": """CASE WHEN NOT contains(t, 'gres/gpu') THEN ''
+            WHEN contains(substr(t, strpos(t, 'gres/gpu')), 'energy=') THEN array_to_string(regexp_extract_all(t, 'gres/gpu[^,]*'), ',')
+            ELSE substr(t, strpos(t, 'gres/gpu')) END""",
+    }
+    macros |= {
+        "sacct_zoned(t)": """CASE WHEN t = '' THEN NULL WHEN ends_with(t, 'Z') THEN epoch_us(try_cast(substr(t, 1, length(t) - 1) AS TIMESTAMP))
+            WHEN length(t) = 19 THEN NULL
+            WHEN NOT contains(t, ':') THEN CASE WHEN length(t) >= 9 AND (try_cast(t AS UBIGINT) IS NOT NULL AND NOT contains(t, '.') AND NOT contains(lower(t), 'e')) THEN try_cast(t AS BIGINT) * 1000000 END
+            WHEN regexp_matches(t, '[+-][0-9]{2}:?[0-9]{2}$') THEN epoch_us(try_cast(t AS TIMESTAMPTZ)) END""",
+        "sacct_local(t)": "CASE WHEN length(t) = 19 THEN epoch_us(try_cast(t AS TIMESTAMP)) END",
+    }
+    for head, body in macros.items():
+        con.execute(f"CREATE OR REPLACE MACRO {head} AS {body}")
+    kept = {
+        "cluster": cell("cluster"),
+        "raw": cell("jobidraw"),
+        "shown": cell("jobid"),
+        "submit": cell("submit"),
+        "start": cell("start"),
+        "end": cell("end"),
+        "project": cell("account"),
+        "username": cell("user"),
+        "partition": cell("partition"),
+        "state_text": cell("state"),
+        "hosts": cell("nodelist"),
+        "exclusive_text": cell("exclusive"),
+        "tres": cell("alloctres"),
+        "elapsedraw": cell("elapsedraw"),
+        "elapsed": cell("elapsed"),
+        "nnodes": cell("nnodes", "allocnodes"),
+        "consumed_raw": cell("consumedenergyraw"),
+        "consumed": cell("consumedenergy"),
+        "in_tot": cell("tresusageintot"),
+        "out_ave": cell("tresusageoutave"),
+    }
+    quoted = str(path).replace("'", "''")
+    # Tables between the steps: an optimiser that put the macros into one another would evaluate their arguments many times.
+    for table in ("reject_errors", "reject_scans"):
+        con.execute(f"DROP TABLE IF EXISTS {table}")
+    con.execute(f"""
+        CREATE OR REPLACE TEMP TABLE sacct_found AS
+        WITH cut AS (
+            SELECT {", ".join(f'{text} AS "{name}"' for name, text in kept.items())}
+            FROM read_csv('{quoted}', delim='|', quote='', escape='', header=false, skip={skip + 1}, auto_detect=false, null_padding=true, strict_mode=false,
+                store_rejects=true, max_line_size=4194304, columns={{{", ".join(f"'{_escaped(name)}': 'VARCHAR'" for name in [*columns, *_MORE])}}}))
+        SELECT * EXCLUDE (tres, in_tot, out_ave, raw, shown),
+            CASE WHEN raw <> '' AND NOT contains(shown, '_[') THEN raw WHEN shown <> '' THEN shown ELSE raw END AS job_id,
+            sacct_tres(tres, 'energy', '3') AS tres_energy, sacct_gpus(tres) AS gpu_text, sacct_tres(tres, 'node', '4') AS node_text,
+            CASE WHEN in_tot <> '' THEN sacct_tres(in_tot, 'energy', '3') ELSE '' END AS in_energy,
+            CASE WHEN out_ave <> '' THEN sacct_tres(out_ave, 'energy', '3') ELSE '' END AS out_watts
+        FROM cut""")
+    con.execute("""
+        CREATE OR REPLACE TEMP TABLE sacct_rows AS
+        SELECT * EXCLUDE (tres_energy, node_text, nnodes, in_energy, out_watts, consumed_raw, consumed, elapsedraw, elapsed, submit),
+            sacct_zoned(submit) AS submit_z, sacct_zoned(start) AS start_z, sacct_zoned("end") AS end_z,
+            sacct_local(submit) AS submit_l, sacct_local(start) AS start_l, sacct_local("end") AS end_l,
+            coalesce(sacct_elapsed(elapsedraw), CASE WHEN elapsed <> '' THEN sacct_elapsed(elapsed) END) AS elapsed_s,
+            coalesce(sacct_count(nnodes), sacct_count(node_text)) AS nodes,
+            coalesce(sacct_joules(consumed_raw), sacct_joules(tres_energy), sacct_joules(consumed), sacct_joules(in_energy)) AS joules,
+            sacct_joules(out_watts) AS mean_watts,
+            contains(job_id, '.') AS is_step, ends_with(job_id, '+') AND NOT contains(job_id, '.') AS is_cut
+        FROM sacct_found WHERE job_id <> '' AND lower(job_id) NOT IN ('jobid', 'jobidraw')""")
+    con.execute("DROP TABLE sacct_found")
+
+
+def keep_table(con: Any, name: str, kinds: str, rows: list[tuple[Any, ...]]) -> None:
+    """A temporary table of rows."""
+    con.execute(f"CREATE OR REPLACE TEMP TABLE {name} ({kinds})")
+    if rows:
+        marks = ", ".join("?" * len(rows[0]))
+        con.executemany(f"INSERT INTO {name} VALUES ({marks})", rows)
+
+
+def _escaped(text: str) -> str:
+    return text.replace("'", "''")
+
+
+def listed(texts: Iterable[str]) -> str:
+    """Texts as a list in SQL."""
+    return ", ".join("'" + text.replace("'", "''") + "'" for text in texts) or "''"

@@ -1,0 +1,202 @@
+"""The lab's year: fills or opens the ledger, reconciles it, charges each hour at its own PUE and intensity, and hands figures to the report."""
+
+import os
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from carbonreport.audit.advice import SHORT_JOB_H, Shift, advise, shift_of
+from carbonreport.audit.engine import NOBODY, Engine
+from carbonreport.audit.ledger import Ledger, connect
+from carbonreport.audit.people import People, pseudonym, salt_of
+from carbonreport.audit.sacct import Taken
+from carbonreport.audit.window import Window, window_of
+from carbonreport.errors import CarbonreportError
+from carbonreport.grid.zones import time_zone_of
+from carbonreport.model.audit import Advice, Priced
+from carbonreport.model.footprint import ChargedRun, Footprint
+from carbonreport.model.series import QUALITIES, Array
+from carbonreport.site import Price, Site
+from carbonreport.workflows.audit_inputs import swept_cap
+from carbonreport.workflows.audit_price import priced_year
+from carbonreport.workflows.charge import load_records
+from carbonreport.workflows.ledger import LIVE, Keeping, keep, keep_meters, keep_sacct, pulled
+from carbonreport.workflows.place import PlaceOptions, recording_place, site_of
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is to be audited.
+
+    Attributes:
+        year: Which.
+        ledger: Folder or URL, or None for one that is thrown away.
+        sacct: Files of sacct, or "live".
+        meters: Files of samples.
+        records: Records and logs of runs.
+        people: How people are written.
+        salt: File of the salt, or None.
+        time_zone: Zone of local times in files, or None.
+        sweeps: Files of the lab's own sweeps.
+        gpu: Board of jobs whose type nobody says, or "".
+    """
+
+    year: int
+    ledger: str | None = None
+    sacct: tuple[str, ...] = ()
+    meters: tuple[Path, ...] = ()
+    records: tuple[str, ...] = ()
+    people: People = "pseudonyms"
+    salt: Path | None = None
+    time_zone: str | None = None
+    sweeps: tuple[Path, ...] = ()
+    gpu: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Audited:
+    """A year, ready for words.
+
+    Attributes:
+        window: Its edges.
+        priced: Its figures.
+        before: Those of the year before, or None where the ledger has nothing of it.
+        footprint: Of all its energy together, with notes, grids and intervals.
+        site: Content of the site file.
+        zone: Grid zone.
+        price: Money for a kWh, or None.
+        advice: What to do first.
+        weekday_hours: IT energy by local weekday and hour. [J] Shape (7, 24).
+        taken: What each file gave, and what not.
+        repeated: Rows of the ledger that another file reports too.
+        people: How people are written.
+        asked_names: Whether names were asked for where the ledger holds pseudonyms.
+    """
+
+    window: Window
+    priced: Priced
+    before: Priced | None
+    footprint: Footprint
+    site: Site
+    zone: str
+    price: Price | None
+    advice: tuple[Advice, ...]
+    weekday_hours: Array
+    taken: tuple[tuple[str, Taken], ...]
+    repeated: int
+    people: People
+
+
+def audit(
+    asked: Asked, options: PlaceOptions, *, environ: Mapping[str, str] = os.environ, now_s: float | None = None, con: Any = None
+) -> Audited:
+    """Audit a year.
+
+    Args:
+        asked: What.
+        options: Where.
+        environ: Environment variables.
+        now_s: Until when a year in progress goes; now by default. [s]
+        con: A DuckDB, or None for one of its own.
+
+    Raises:
+        CarbonreportError: A file, the ledger or the place cannot be used, or there is nothing of the year.
+    """
+    site = site_of(options, environ, Path.cwd()) or Site()
+    zone_name = _time_zone(options, site, environ)
+    try:
+        window = window_of(asked.year, zone_name, time.time() if now_s is None else now_s)
+    except ValueError as error:
+        raise CarbonreportError(str(error)) from error
+    caps = [cap for path in asked.sweeps for cap in swept_cap(path)]
+    price = site.price
+    with tempfile.TemporaryDirectory(prefix="carbonreport-audit-") as scratch:
+        db = con or connect(scratch=Path(scratch))
+        keeping = _keeping(asked, Path(scratch))
+        taken = _fill(asked, options, keeping, window, db, environ)
+        ledger = Ledger(keeping.url)
+        year_before = window_of(asked.year - 1, zone_name, window.until_us / 1e6)
+        repeated = sum(ledger.open(db, from_us=year_before.from_us, until_us=window.until_us).values())
+        show = _shown(asked.people, keeping)
+        audited = priced_year(db, window, options, site, price, environ, show, asked.gpu)
+        if audited is None:
+            raise CarbonreportError(
+                f"the ledger has no job and no reading of {asked.year}; fill it with --sacct, --meters, or carbonreport import --ledger"
+            )
+        priced, charged, engine = audited
+        advice = advise(priced.year, engine.board_energy(), caps, _shift(engine, charged.runs[0]))
+        weekday_hours = engine.weekday_hours(engine.hourly_joules())
+        before = priced_year(db, year_before, options, site, price, environ, show, asked.gpu)
+    return Audited(
+        window,
+        priced,
+        None if before is None else before[0],
+        charged.footprint,
+        site,
+        charged.places[0].zone,
+        price,
+        advice,
+        weekday_hours,
+        taken,
+        repeated,
+        asked.people,
+    )
+
+
+def _time_zone(options: PlaceOptions, site: Site, environ: Mapping[str, str]) -> str:
+    place = recording_place(options, site, environ, None)
+    return site.time_zone or (time_zone_of(place.zone) if place.zone else None) or "UTC"
+
+
+def _keeping(asked: Asked, scratch: Path) -> Keeping:
+    return Keeping(asked.ledger or str(scratch / "ledger"), asked.people, asked.salt, asked.time_zone)
+
+
+def _fill(
+    asked: Asked, options: PlaceOptions, keeping: Keeping, window: Window, con: Any, environ: Mapping[str, str]
+) -> tuple[tuple[str, Taken], ...]:
+    taken = []
+    for text in asked.sacct:
+        found = (
+            pulled(window.from_us / 1e6 - 86_400, window.until_us / 1e6 + 86_400, keeping, con=con, environ=environ)
+            if text == LIVE
+            else keep_sacct(Path(text), keeping, con=con)
+        )
+        taken.append(("sacct" if text == LIVE else Path(text).name, found))
+    for path in asked.meters:
+        taken.append((path.name, keep_meters(path, keeping, con=con)))
+    if asked.records:
+        taken.append((f"{len(asked.records)} records", keep(load_records(asked.records, options), keeping, con=con)))
+    return tuple(taken)
+
+
+def _shown(people: People, keeping: Keeping) -> Callable[[str, bool], str]:
+    """How a person of the ledger is written in the report: a ledger with names still gives pseudonyms, or none, where those are asked for."""
+    salt: list[bytes] = []
+
+    def show(person: str, is_pseudonym: bool) -> str:
+        if people == "none" or person in ("", NOBODY):
+            return ""
+        if people == "names" or is_pseudonym:
+            return person
+        if not salt:
+            salt.append(salt_of(keeping.salt_file()))
+        return pseudonym(person, salt[0])
+
+    return show
+
+
+def _shift(engine: Engine, charged: ChargedRun) -> Shift | None:
+    if not charged.edges_s.size > 1:
+        return None
+    hour = np.floor(charged.edges_s[:-1] / 3600.0).astype(np.int64)
+    weights = np.diff(charged.edges_s)
+    index = hour - hour[0]
+    rate = np.bincount(index, charged.pue * charged.grams_per_kwh * weights) / np.bincount(index, weights) / 3.6e6
+    is_typical = QUALITIES[int(np.bincount(charged.quality).argmax())] in ("typical", "annual")
+    return shift_of(engine.hourly_joules(), rate, engine.short_jobs_share(SHORT_JOB_H), 0, is_typical=is_typical)

@@ -1,0 +1,132 @@
+"""A year of the ledger with its prices: charged as any run is, each moment at its own PUE and intensity."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from carbonreport.audit.engine import NOBODY, Engine
+from carbonreport.audit.window import Window
+from carbonreport.boards import find_board
+from carbonreport.combine.embodied import embodied_emissions
+from carbonreport.importers.drafts import GAINS
+from carbonreport.model.audit import Priced, Year
+from carbonreport.model.embodied import EmbodiedSource
+from carbonreport.model.footprint import Embodied
+from carbonreport.model.quantity import Quantity
+from carbonreport.model.run import ORIGIN_OF_METHOD, Device, EnergyTrace, Method, RunRecord
+from carbonreport.model.series import Array
+from carbonreport.site import Price, Site
+from carbonreport.units import kwh
+from carbonreport.workflows.charge import Charged, charge_records
+from carbonreport.workflows.estimate import SHARE_HIGH, SHARE_LOW, TYPICAL_SHARE
+from carbonreport.workflows.place import PlaceOptions
+
+_BOARDS_APART = 10_000  # embodied emissions count devices and seconds; so many devices keep the seconds short
+_METERED: tuple[Method, ...] = ("anchored", "counter", "instant", "averaged")
+
+
+def priced_year(
+    con: Any,
+    window: Window,
+    options: PlaceOptions,
+    site: Site,
+    price: Price | None,
+    environ: Mapping[str, str],
+    show: Callable[[str, bool], str],
+    gpu: str,
+) -> tuple[Priced, Charged, Engine] | None:
+    """A year's figures; None where the ledger has nothing of it."""
+    engine = Engine(con, window)
+    engine.reconcile(_typical_watts, gpu)
+    hourly = engine.hourly()
+    if not hourly and not engine.has_jobs():
+        return None
+    charged = charge_records([_as_run(hourly, window, engine.spreads())], options, environ)
+    one = charged.runs[0]
+    engine.price(one.edges_s, one.pue, one.grams_per_kwh)
+    year = engine.year(show)
+    found, whole = charged.footprint, year.whole
+    made = _embodied(year, site.embodied)
+    return (
+        Priced(
+            year=year,
+            it_joules=_at(found.it_joules, whole.it_joules),
+            facility_joules=_at(found.facility_joules, whole.facility_joules),
+            location_grams=_at(found.grams, whole.grams),
+            pue=found.pue,
+            market_grams=found.market_grams,
+            embodied_grams=made.grams if made else None,
+            embodied_basis=made.basis if made else (),
+            cost=None if price is None else (kwh(whole.facility_joules) * price.per_kwh, price.currency),
+        ),
+        charged,
+        engine,
+    )
+
+
+def _typical_watts(board: str) -> float | None:
+    """Typical power of a board; of a type as Slurm has it ("h200") the mean of the boards of that name, H200 SXM and H200 NVL. [W]"""
+    found = find_board(board)
+    near = [find_board(name) for name in found.nearest if _words(board) <= _words(name)]
+    rated = [b.rated_watts for b in (found, *near) if b.rated_watts is not None]
+    return TYPICAL_SHARE * sum(rated) / len(rated) if rated else None
+
+
+def _as_run(hourly: Mapping[tuple[str, str], Array], window: Window, spreads: Mapping[str, tuple[float, float]]) -> RunRecord:
+    """The year's energy as one run, by how it is known, so that the place charges it as it charges any run."""
+    devices, traces = [], []
+    begin_s, end_s = window.from_us / 1e6, window.until_us / 1e6
+    for (known, method), joules in sorted(hourly.items()):
+        name = f"{known} ({method})"
+        edges_s = [begin_s, *((int(begin_s // 3600) + i) * 3600.0 for i in range(1, joules.size)), end_s]
+        own: Method = method if method in _METERED else "reported" if known == "reported" else "model"
+        low, high = _gain(own, method, spreads)
+        upto = [0.0, *joules.cumsum().tolist()]
+        devices.append(Device(name, name, "other", own, low, high, _SOURCES.get(method, name), origin=ORIGIN_OF_METHOD[own]))
+        traces.append(EnergyTrace(name, tuple(s - begin_s for s in edges_s), tuple(upto)))
+    return RunRecord(f"year-{window.year}", f"the year {window.year}", "other", "", begin_s, end_s - begin_s, tuple(devices), tuple(traces))
+
+
+_SOURCES = {
+    "counter": "energy counters of the boards",
+    "averaged": "power samples of the boards",
+    "instant": "power samples of the boards",
+    "anchored": "records of carbonreport",
+    "reported": "Slurm's energy of whole nodes",
+    "mean of the lab": "GPU time at the mean power that this lab measured of the board",
+    "rated power": f"GPU time at {TYPICAL_SHARE * 100:.0f} % of the board's rated power",
+    "idle power": "the idle power that this lab measured of the board",
+}
+
+
+def _gain(own: Method, method: str, spreads: Mapping[str, tuple[float, float]]) -> tuple[float, float]:
+    if method == "rated power":
+        return SHARE_LOW / TYPICAL_SHARE, SHARE_HIGH / TYPICAL_SHARE
+    return spreads.get(method, GAINS[own])
+
+
+def _at(quantity: Quantity, value: float) -> Quantity:
+    """A quantity at a value summed another way, with the same factors."""
+    if not quantity.value:
+        return quantity
+    return replace(quantity, value=value, low=value * quantity.low / quantity.value, high=value * quantity.high / quantity.value)
+
+
+def _embodied(year: Year, sources: Sequence[EmbodiedSource]) -> Embodied | None:
+    """Manufacture of the boards for the GPU time that jobs held."""
+    runs = []
+    for group in year.groups["gpu_model"]:
+        if group.gpu_us > 0 and group.name != NOBODY:
+            name = next((source.device for source in sources if _is_same(source.device, group.name)), group.name)
+            device = Device(name, name, "gpu", "model", 1.0, 1.0, "GPU time of jobs", origin="estimated", count=_BOARDS_APART)
+            runs.append(RunRecord(name, name, "other", "", 0.0, group.gpu_us / 1e6 / _BOARDS_APART, (device,), ()))
+    return embodied_emissions(runs, sources)[0]
+
+
+def _is_same(one: str, other: str) -> bool:
+    first, second = _words(one), _words(other)
+    return bool(first) and bool(second) and (first <= second or second <= first)
+
+
+def _words(name: str) -> frozenset[str]:
+    return frozenset("".join(c if c.isalnum() else " " for c in name.casefold()).split()) - {"nvidia"}
