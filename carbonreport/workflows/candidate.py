@@ -2,7 +2,6 @@
 
 import csv
 import os
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -64,7 +63,7 @@ def candidate(
     edges = edges[(edges >= series.edges_s[0]) & (edges <= series.edges_s[-1])]
     grams = series.grams_per_kwh[np.clip(np.searchsorted(series.edges_s, edges[:-1], side="right") - 1, 0, series.grams_per_kwh.size - 1)]
     pue = pue_at(replace(place.pue, edges_s=(), values=()), place.time_zone, edges)
-    price = _price(Path(site.path)) if site is not None and site.path else None
+    price = None if site is None or site.price is None else (site.price.per_kwh, site.price.currency)
     return Candidate(place, series, Rates.of(edges, grams, pue), Rates(edges, pue), EmbeddedGrid().profile(place.zone), price)
 
 
@@ -114,9 +113,3 @@ def _series(zone: str, ask: Ask, grid: str | None, environ: Mapping[str, str], o
         provider = grid if grid in providers() else None
         return next_hours(zone, span_h, provider, environ=environ, offline=offline, now_s=ask.earliest_s)
     return open_source(grid, environ=environ, offline=offline).series(zone, ask.earliest_s, ask.latest_end_s)
-
-
-def _price(path: Path) -> tuple[float, str] | None:
-    """The price of a site file that was read, and so checked, before."""
-    table = tomllib.loads(path.read_text(encoding="utf-8")).get("price")
-    return None if table is None else (float(table["per_kwh"]), str(table["currency"]))
