@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from carbonreport.audit.people import People
     from carbonreport.importers.imported import Imported
 
 _MOST_LINES = 5
@@ -24,6 +27,16 @@ _MOST_LINES = 5
     "energy_is=counter|interval, pue=1.58; may be given several times.",
 )
 @click.option("--start", metavar="T", help="When runs without a date began: 2026-01-14T18:20+01:00.")
+@click.option("--ledger", metavar="URL", help="Keep the runs, or sacct's jobs, in this ledger too: a folder, or a URL that fsspec knows.")
+@click.option(
+    "--people",
+    type=click.Choice(["pseudonyms", "names", "none"]),
+    default="pseudonyms",
+    show_default=True,
+    help="How the ledger names people.",
+)
+@click.option("--salt", metavar="FILE", type=click.Path(path_type=Path), help="Salt of the pseudonyms; beside a local ledger by default.")
+@click.option("--project", metavar="NAME", default="", help="Project of runs whose log does not say one.")
 @click.option("--out", metavar="DIR", type=click.Path(path_type=Path), help="Write the runs as records into this folder too.")
 def command(
     files: tuple[Path, ...],
@@ -32,6 +45,10 @@ def command(
     format_name: str | None,
     mapping: tuple[str, ...],
     start: str | None,
+    ledger: str | None,
+    people: "People",
+    salt: Path | None,
+    project: str,
     out: Path | None,
 ) -> None:
     """Read energy logs of other tools: carbonreport import emissions.csv --time-zone Europe/Berlin.
@@ -39,37 +56,82 @@ def command(
     Each energy is IT energy: a PUE that a tool put in is taken out. What cannot be used is listed with its line and reason.
     """
     from carbonreport.errors import RecordError
+    from carbonreport.importers.imported import kind_in_words
     from carbonreport.workflows.imports import Asked, import_file, mapping_of, save_runs
 
     options = mapping_of(mapping) | ({"time_zone": time_zone} if time_zone else {})
-    reasons = []
+    unread, without = [], []  # what could not be read, and what holds no energy: the reasons
     has_energy = False
+    keep = _keeper(ledger, people, salt, time_zone, project)
     for path in files:
         try:
             found = import_file(path, Asked(format_name, options, start))
         except RecordError as error:
-            reasons.append(str(error))
+            unread.append(str(error))
             if as_json and len(files) > 1:
                 click.echo(_dumps(_unreadable(path, str(error))), nl=False)
             continue
         has_energy = has_energy or found.it_joules is not None
         if found.why_not is not None:
-            reasons.append(f"{path}, a log of {found.format}: {found.why_not}")
+            without.append(f"{path}, {kind_in_words(found.format)}: {found.why_not}")
         if as_json:
             click.echo(_dumps(_object(path, found)), nl=False)
         else:
             _print(path, found)
+        keep(path, found)
         if out is not None:
             for record in save_runs(found, out):
                 click.echo(f"wrote {record}", err=True)
             if found.undated:
                 way_out = "--time-zone" if found.is_local else "--start"
                 click.echo(f"carbonreport: {path}: {len(found.undated)} runs without a date were not written; give {way_out}", err=True)
-    if not has_energy:
-        raise RecordError(reasons[0] if len(reasons) == 1 else f"no energy in any of {len(files)} files; {reasons[0]}")
-    if not as_json:
+    _refuse(unread, without, of=len(files), has_energy=has_energy, is_told=as_json)
+
+
+def _keeper(
+    ledger: str | None, people: "People", salt: Path | None, time_zone: str | None, project: str
+) -> "Callable[[Path, Imported], None]":
+    """Keeps what was read of a file in the ledger, and says how much; nothing where there is none."""
+    if ledger is None:
+        return lambda path, found: None
+    from carbonreport.workflows.ledger import Keeping, keep_imported
+
+    keeping = Keeping(ledger, people, salt, time_zone, project)
+
+    def keep(path: Path, found: "Imported") -> None:
+        if found.runs or found.format == "slurm":
+            taken = keep_imported(found, path, keeping)
+            click.echo(f"{path}: {taken.rows:,} rows kept in {ledger}", err=True)
+        elif found.undated:
+            click.echo(f"carbonreport: {path}: runs without a date were not kept; give --start or --time-zone", err=True)
+
+    return keep
+
+
+def _refuse(unread: list[str], without: list[str], *, of: int, has_energy: bool, is_told: bool) -> None:
+    """Say each reason once; exit with 1 where a file could not be read, or none has energy.
+
+    Args:
+        unread: Why files could not be read.
+        without: Why files have no energy.
+        of: How many files there were.
+        has_energy: Whether any has.
+        is_told: Whether the reasons are on standard output already.
+    """
+    from carbonreport.errors import RecordError
+
+    reasons = [*unread, *without]
+    fails = bool(unread) or not has_energy
+    if fails and len(reasons) == 1:
+        raise RecordError(reasons[0])
+    if not is_told:
         for reason in reasons:
             click.echo(f"carbonreport: {reason}", err=True)
+    more = f"; {reasons[0]}" if is_told and reasons else ""
+    if unread:
+        raise RecordError(f"{len(unread)} of {of} files could not be read{more}")
+    if not has_energy:
+        raise RecordError(f"no energy in any of {of} files{more}")
 
 
 def _object(path: Path, found: "Imported") -> dict[str, Any]:
@@ -121,8 +183,10 @@ def _print(path: Path, found: "Imported") -> None:
     runs = len(found.runs) + len(found.undated)
     click.echo(f"{path}: {found.format}, {energy}, {runs} run{'s' * (runs != 1)}, {found.rows} rows, {len(found.rejected)} not used")
     for note in found.notes:
-        click.echo(f"  {note.slug}: {note.text}")
-    for line, why in found.rejected[:_MOST_LINES]:
-        click.echo(f"  line {line}: {why}")
-    if len(found.rejected) > _MOST_LINES:
-        click.echo(f"  … and {len(found.rejected) - _MOST_LINES} more; --json lists them")
+        if note.slug != "import-no-energy":  # its reason ends the report, on standard error
+            click.echo(f"  {note.slug}: {note.text}")
+    rejected = [text for line, why in found.rejected if (text := f"line {line}: {why}") != found.why_not]
+    for text in rejected[:_MOST_LINES]:
+        click.echo(f"  {text}")
+    if len(rejected) > _MOST_LINES:
+        click.echo(f"  … and {len(rejected) - _MOST_LINES} more; --json lists them")

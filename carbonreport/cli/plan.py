@@ -1,5 +1,6 @@
 """`carbonreport plan`: clocks for kernels and passes, switches paid for; measured and validated by plan_measure.py."""
 
+import math
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -33,7 +34,7 @@ class ShortTime(click.ParamType):  # type: ignore[type-arg]
 
 
 class Percent(click.ParamType):  # type: ignore[type-arg]
-    """A percentage such as 1% or 0.5. [share]"""
+    """A percentage of 0 or more such as 1% or 0.5. [share]"""
 
     name = "percent"
 
@@ -44,7 +45,10 @@ class Percent(click.ParamType):  # type: ignore[type-arg]
         found = re.fullmatch(r"\s*([+-]?(?:\d+(?:\.\d*)?|\.\d+))\s*%?\s*", str(value))
         if found is None:
             self.fail(f"{value!r} is no percentage; write 1% or 0.5%", param, ctx)
-        return float(found.group(1)) / 100
+        share = float(found.group(1)) / 100
+        if not 0 <= share < math.inf:
+            self.fail(f"{value!r}: a slowdown is 0 % or more", param, ctx)
+        return share
 
 
 def _table_options(function: F) -> F:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.table import Table
 
+from carbonreport.cli.changes import change, change_with_ends
 from carbonreport.cli.tables import Terminal
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 _LONGEST_NAME = 60
 _WIDEST = 140
+_DECIMALS, _GAP_DECIMALS = 2, 3
 
 
 def print_answer(answer: "PlanAnswer") -> None:
@@ -37,8 +39,7 @@ def print_answer(answer: "PlanAnswer") -> None:
                 f"Expected: {_with_ends(judged.time_ratio)} of time, {_with_ends(judged.energy_ratio)} of energy (90 %); "
                 f"{100 * judged.margin:.2f} % of time is kept back for noise."
             )
-    how = "all plans were looked at" if plan.is_exact else "as far as is proved"
-    click.echo(f"No plan of this table is more than {plan.gap_percent:.3f} % better ({how}).")
+    click.echo(gap_in_words(plan.gap_percent))
     for pair, share in _shares(answer):
         click.echo(f"    {pair}: {share * 100:.1f} % of the invocations")
     smooth = answer.prepared.smooth
@@ -205,12 +206,19 @@ def _named(way: "Way") -> str:
 
 
 def _percent(ratio: float) -> str:
-    return f"{100 * (ratio - 1):+.2f} %"
+    return change(ratio, _DECIMALS)
 
 
 def _with_ends(ratio: tuple[float, float, float]) -> str:
-    value, low, high = (100 * (r - 1) for r in ratio)
-    return f"{value:+.2f} % [{low:+.2f}, {high:+.2f}]"
+    return change_with_ends(*ratio, _DECIMALS)
+
+
+def gap_in_words(gap_percent: float) -> str:
+    """How much better another plan could be at most, in a sentence; that there is none where it would be printed as 0."""
+    percent = f"{gap_percent:.{_GAP_DECIMALS}f}"
+    if float(percent) == 0:
+        return "No better plan of this table exists (proved)."
+    return f"No plan of this table is more than {percent} % better (proved)."
 
 
 def _table(*columns: str) -> Table:

@@ -1,6 +1,8 @@
 """`carbonreport sweep --caps 200,300,400 -- COMMAND`."""
 
+import math
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -9,6 +11,17 @@ from carbonreport.cli.plan import Percent
 from carbonreport.workflows.place import PlaceOptions
 
 _DEFAULT_SLOWDOWN = 0.05
+
+
+class Finite(click.FloatRange):
+    """A number in a range; NaN, which is in every range, and infinity are none."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """See click.ParamType."""
+        number = float(super().convert(value, param, ctx))
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is no number that can be used", param, ctx)
+        return number
 
 
 class Caps(click.ParamType):  # type: ignore[type-arg]
@@ -37,17 +50,17 @@ class Caps(click.ParamType):  # type: ignore[type-arg]
 @click.option(
     "--slowdown", type=Percent(), metavar="5%", help="How much longer it may take, kept with 90 % confidence. [default: 5%; any with --eta]"
 )
-@click.option("--eta", type=click.FloatRange(0, 1), metavar="X", help="Choose by Zeus's cost X E + (1 - X) P T instead of energy alone.")
+@click.option("--eta", type=Finite(0, 1), metavar="X", help="Choose by Zeus's cost X E + (1 - X) P T instead of energy alone.")
 @click.option(
     "--confirm", type=click.IntRange(0, 100), default=2, show_default=True, metavar="N", help="How often the choice is measured anew."
 )
 @click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="Of the order of trials.")
-@click.option("--settle", type=click.FloatRange(0), default=2.0, show_default=True, metavar="S", help="Seconds between two trials.")
+@click.option("--settle", type=Finite(0), default=2.0, show_default=True, metavar="S", help="Seconds between two trials.")
 @click.option("--same-lines", metavar="REGEX", help="Lines of COMMAND's standard output that must be the same under every cap.")
 @click.option("--out", type=click.Path(path_type=Path), default="sweep", show_default=True, metavar="DIR", help="Records and journal.")
 @click.option("--json", "json_path", type=click.Path(path_type=Path), metavar="FILE.json", help="Write the outcome, for `when --sweep`.")
 @click.option("--plot", type=click.Path(path_type=Path), metavar="FILE.svg", help="Draw energy against time.")
-@click.option("--interval", metavar="S", default=1.0, show_default=True, type=float, help="Seconds between polls, 0.1 to 2.")
+@click.option("--interval", metavar="S", default=1.0, show_default=True, type=Finite(), help="Seconds between polls, 0.1 to 2.")
 @click.option("--dry-run", is_flag=True, help="Say what would be set, set nothing, and run COMMAND without a cap alone.")
 @place_options()
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
@@ -76,16 +89,16 @@ def command(
     from carbonreport.workflows.sweep import Stopped
     from carbonreport.workflows.sweep_command import SweepOptions, check_plot, sweep_command, write_outcome, write_picture
 
-    if slowdown is not None and slowdown < 0:
-        raise click.UsageError("--slowdown is 0 % or more")
     budget = slowdown if slowdown is not None or eta is not None else _DEFAULT_SLOWDOWN
-    options = SweepOptions(caps, repeats, budget, eta, seed, confirm, settle, same_lines, dry_run, interval)
+    outputs = tuple(path for path in (json_path, None if dry_run else plot) if path is not None)
+    options = SweepOptions(caps, repeats, budget, eta, seed, confirm, settle, same_lines, dry_run, interval, outputs)
     if not dry_run:
         check_plot(plot)
     try:
         outcome = sweep_command(command, options, out, place, say=_say, say_set=lambda line: click.echo(line, err=True))
     except Stopped as stopped:
-        click.echo(f"carbonreport: error: {stopped.message}; the same command line goes on with the sweep in {out}", err=True)
+        way_on = f"; the same command line goes on with the sweep in {out}" if stopped.may_go_on else ""
+        click.echo(f"carbonreport: error: {stopped.message}{way_on}", err=True)
         return stopped.code
     click.echo(sweep_table(outcome), nl=False)
     for line in sweep_sentences(outcome):

@@ -2,6 +2,7 @@
 
 from rich.table import Table
 
+from carbonreport.cli.changes import change, change_with_ends
 from carbonreport.cli.tables import Terminal
 from carbonreport.plan.cap_curve import CapCurvePoint, Ratio
 from carbonreport.render.digits import duration, scaled
@@ -26,7 +27,7 @@ def sweep_table(outcome: Outcome) -> str:
             str(point.trials),
             _change(point.time),
             _change(point.energy),
-            _percent(point.edp_ratio),
+            change(point.edp_ratio),
             _marks(outcome, point),
         )
     console = Terminal()
@@ -71,9 +72,5 @@ def _limits(outcome: Outcome) -> str:
 
 def _change(ratio: Ratio) -> str:
     if ratio.low is None or ratio.high is None:
-        return f"{_percent(ratio.value)} [not known]"
-    return f"{_percent(ratio.value)} [{_percent(ratio.low, unit='')}, {_percent(ratio.high, unit='')}]"
-
-
-def _percent(ratio: float, unit: str = " %") -> str:
-    return f"{100 * (ratio - 1):+.1f}{unit}".replace("-", "−")
+        return f"{change(ratio.value)} [not known]"
+    return change_with_ends(ratio.value, ratio.low, ratio.high)

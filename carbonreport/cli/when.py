@@ -1,6 +1,7 @@
 """`carbonreport when`: when, where and how to run a job, or that it is not worth it."""
 
 import time
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,9 +14,10 @@ from carbonreport.workflows.place import PlaceOptions
 
 if TYPE_CHECKING:
     from carbonreport.model.run import RunRecord
-    from carbonreport.recommend.caps import CapPoint
+    from carbonreport.workflows.caps import Swept
     from carbonreport.workflows.when import Answer
 
+_NO_CAP = "sweep-no-cap"
 _RULES = ("next-workday", "semi-weekly")
 _AVERAGE = "This is a difference in average intensity; the change in what power plants burn can be smaller or of the other sign."
 
@@ -107,6 +109,7 @@ def command(
         end_s = deadline if deadline is not None else begin_s + job.seconds + (DEFAULT_SLACK_H * 3600 if slack is None else slack)
     if end_s < begin_s + job.seconds:
         raise click.UsageError("the job cannot end before the deadline: it is longer than the time that is left")
+    caps = _caps(record, gpu, workload, sweep)
     ask = Ask(
         job=job,
         earliest_s=begin_s,
@@ -117,13 +120,15 @@ def command(
         pause_s=pause_cost,
         idle_watts=idle_kw * 1000,
         closed=() if busy is None else busy_periods(busy),
-        caps=_caps(record, gpu, workload, sweep),
+        caps=caps.points,
         gpu_share=_gpu_share(record, gpu_share),
         most_time_ratio=float("inf") if slowdown is None else 1 + slowdown / 100,
         with_season=season,
         marginal=() if marginal is None else tuple(part.strip() for part in marginal.split(",")),
     )
     answer = plan(ask, where, like=record)
+    if caps.in_words is not None:
+        answer = replace(answer, notes=(*answer.notes, (_NO_CAP, caps.in_words)))
     if plot is not None:
         from carbonreport.workflows.when_picture import write_picture
 
@@ -146,15 +151,15 @@ def _by_rule(rule: str, end_s: float, where: PlaceOptions, record: "RunRecord | 
     return found.at_s
 
 
-def _caps(record: "RunRecord | None", gpu: str | None, workload: str | None, sweep: Path | None) -> "tuple[CapPoint, ...]":
+def _caps(record: "RunRecord | None", gpu: str | None, workload: str | None, sweep: Path | None) -> "Swept":
     """The user's own curve, else that of the named board, else that of the record's board if the table has it."""
-    from carbonreport.workflows.caps import caps_like, reported_caps, swept_caps
+    from carbonreport.workflows.caps import Swept, caps_like, reported_caps, swept_caps
 
     if sweep is not None:
         return swept_caps(sweep)
     if gpu is not None:
-        return reported_caps(gpu, workload or "training")
-    return () if record is None else caps_like(record, workload)
+        return Swept(reported_caps(gpu, workload or "training"))
+    return Swept(() if record is None else caps_like(record, workload))
 
 
 def _gpu_share(record: "RunRecord | None", given: float | None) -> float:

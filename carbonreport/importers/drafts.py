@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from carbonreport import __version__
 from carbonreport.importers.curves import Curve
-from carbonreport.importers.imported import Imported, Rejected
+from carbonreport.importers.imported import Imported, Rejected, kind_in_words
 from carbonreport.importers.log_file import LogFile
 from carbonreport.importers.moments import Clock
 from carbonreport.importers.wishes import Wishes
@@ -148,7 +148,7 @@ def _run(format_name: str, file: LogFile, draft: Draft, number: int, notes: Sequ
         place=Place(time_zone=wishes.zone.key if wishes.zone is not None else None),
         is_complete=draft.is_complete,
         environment={"carbonreport": __version__, **{name: text for name, text in draft.facts.items() if text}},
-        notes=(Note("imported-log", f"read from {file.name}, a log of {format_name}"), *draft.notes),
+        notes=(Note("imported-log", f"read from {file.name}, {kind_in_words(format_name)}"), *draft.notes),
         source=file.name,
         sha256=file.sha256,
     )

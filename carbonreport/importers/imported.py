@@ -24,6 +24,11 @@ class Importer(Protocol):
         """The runs in it. What cannot be used is in `rejected` and `why_not`; nothing raises for bad content."""
 
 
+def kind_in_words(format_name: str) -> str:
+    """What a file of a format is: "a log of codecarbon", or "a table" where it is of no tool that is known."""
+    return "a table" if format_name == "csv" else f"a log of {format_name}"
+
+
 @dataclass(frozen=True, slots=True)
 class Imported:
     """The content of a foreign log.

@@ -1,6 +1,7 @@
 """A foreign log as bytes and as text: encodings, byte order marks, and what is never opened."""
 
 import hashlib
+import stat
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -20,11 +21,18 @@ _CLOSED = (
     (b"\x89HDF", "is an HDF5 file; export it as CSV first"),
     (b"SQLite format 3", "is a database; export the table as CSV first"),
 )
+_PROGRAM = b"\x7fELF"
+_CONTROLS = bytes({*range(1, 32), 127} - set(b"\t\n\v\f\r\b\x1a\x1b"))
+_LOOKED_AT, _MOST_CONTROLS = 8192, 0.02
 _PICKLES = (".pkl", ".pickle", ".joblib", ".pt", ".pth")
 
 
 def _nothing_beside(name: str) -> bytes | None:
     return None
+
+
+class UnknownLog(RecordError):
+    """A file that is no log of any format that is known here."""
 
 
 @dataclass(frozen=True)
@@ -66,21 +74,31 @@ def open_log(path: Path) -> LogFile:
     """Read a file.
 
     Raises:
-        RecordError: It cannot be read, is too large, or is of a kind that is never opened, such as a pickle.
+        RecordError: It cannot be read, is no regular file, is too large, or is of a kind that is never opened, such as a pickle.
     """
     if path.suffix.lower() in _PICKLES:
         raise RecordError(f"{path} is a pickle by its name, which can run any program; it is never loaded: export it as CSV or JSON")
     try:
-        if path.stat().st_size > MOST_BYTES:
+        found = path.stat()
+        if stat.S_ISDIR(found.st_mode):
+            raise RecordError(f"{path} is a folder; name the files in it")
+        if not stat.S_ISREG(found.st_mode):  # a pipe would be waited for, a device may never end
+            raise RecordError(f"{path} is a {_special(found.st_mode)}; only regular files are read: save what comes out of it first")
+        if found.st_size > MOST_BYTES:
             raise RecordError(f"{path} has over {MOST_BYTES >> 20} MB; split it, or export fewer columns")
         content = path.read_bytes()
-    except IsADirectoryError as error:
-        raise RecordError(f"{path} is a folder; name the files in it") from error
     except OSError as error:
         raise RecordError(f"cannot read {path}: {error.strerror or error}") from error
     if why := closed(content):
         raise RecordError(f"{path} {why}")
+    if _is_binary(content[:_LOOKED_AT]):
+        raise UnknownLog(f"{path} is binary, no text")
     return LogFile(path.name, content, lambda name: _beside(path, name))
+
+
+def _special(mode: int) -> str:
+    kinds = ((stat.S_ISFIFO, "pipe"), (stat.S_ISSOCK, "socket"), (stat.S_ISCHR, "device"), (stat.S_ISBLK, "device"))
+    return next((name for is_kind, name in kinds if is_kind(mode)), "special file")
 
 
 def closed(content: bytes) -> str | None:
@@ -88,6 +106,16 @@ def closed(content: bytes) -> str | None:
     if content[:1] == b"\x80" and content[1:2] in b"\x02\x03\x04\x05" and content.rstrip()[-1:] == b".":
         return "is a pickle, which can run any program; it is never loaded: export it as CSV or JSON"
     return next((why for mark, why in _CLOSED if content.startswith(mark)), None)
+
+
+def _is_binary(head: bytes) -> bool:
+    """Whether bytes are no text in any encoding that is read: they hold control characters that no tool writes into a log.
+
+    NUL is not one of them: a log that a crash cut off may be padded with it, and UTF-16 has one in every second place.
+    """
+    if head.startswith(tuple(mark for mark, _ in _MARKS)):
+        return False
+    return head.startswith(_PROGRAM) or len(head) - len(head.translate(None, _CONTROLS)) > _MOST_CONTROLS * len(head)
 
 
 def decoded(content: bytes) -> str:

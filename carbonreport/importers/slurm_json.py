@@ -11,7 +11,19 @@ from carbonreport.importers.slurm_jobs import SlurmJob, implausible
 def is_accounting(found: Any) -> bool:
     """Whether a decoded file is of sacct: its jobs have a group of times; those of squeue do not."""
     jobs = found.get("jobs") if isinstance(found, dict) else None
-    return isinstance(jobs, list) and all(isinstance(job, dict) and isinstance(job.get("time"), dict) for job in jobs[:5])
+    return isinstance(jobs, list) and bool(jobs) and all(isinstance(job, dict) and isinstance(job.get("time"), dict) for job in jobs[:5])
+
+
+def no_accounting(found: Any) -> str:
+    """Why a decoded file is not of sacct."""
+    jobs = found.get("jobs") if isinstance(found, dict) else None
+    if found is None:
+        return "it cannot be read as JSON"
+    if jobs == []:
+        return "its list of jobs is empty"
+    if not isinstance(jobs, list) or not all(isinstance(job, dict) and "job_id" in job for job in jobs[:5]):
+        return "it has no list of jobs, as sacct --json writes one"
+    return "it is of squeue, which shows what waits and runs; accounting is what sacct --json writes"
 
 
 def jobs_of_json(found: Any, rejected: list[Rejected]) -> Iterator[tuple[int, SlurmJob]]:

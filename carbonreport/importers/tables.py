@@ -81,7 +81,7 @@ def header_delimiter(text: str, is_header: Callable[[Cells], bool]) -> str | Non
     best: tuple[int, str] | None = None
     for line in _first_lines(text):
         for delimiter in DELIMITERS:
-            names = _names(_split(line, delimiter))
+            names = lower_names(_split(line, delimiter))
             if len(names) > 1 and is_header(names) and (best is None or len(names) > best[0]):
                 best = (len(names), delimiter)
     return best[1] if best else None
@@ -110,7 +110,8 @@ def _split(line: str, delimiter: str) -> list[str]:
     return next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])
 
 
-def _names(cells: Cells) -> tuple[str, ...]:
+def lower_names(cells: Cells) -> tuple[str, ...]:
+    """Cells as names of columns, in lower case, without quotes, a comment's mark and empty ends."""
     names = [cell.strip().strip('"').strip().lstrip("#").strip().casefold() for cell in cells]
     while names and not names[-1]:
         names.pop()
@@ -121,8 +122,8 @@ def _rows(text: str, delimiter: str, is_header: Callable[[Cells], bool], columns
     header = columns
     where, width = _where(columns), len(columns)
     rows, rejected, seen, repeats = [], [], 0, 0
-    for line, cells in _records(text, delimiter):
-        names = _names(cells) if not header or _may_be_names(cells, where) else _DATA
+    for line, cells in records(text, delimiter):
+        names = lower_names(cells) if not header or _may_be_names(cells, where) else _DATA
         if not names or all(set(name) <= _RULES for name in names):
             continue
         if len(names) > 1 and not columns and is_header(names):
@@ -161,7 +162,7 @@ def _without_empty_end(cells: Cells, width: int) -> Cells:
     return cells[:end]
 
 
-def _records(text: str, delimiter: str) -> Iterator[tuple[int, Cells]]:
+def records(text: str, delimiter: str) -> Iterator[tuple[int, Cells]]:
     """Line number and cells of each record. Where a quote is never closed, quotes mean nothing."""
     if len(delimiter) > 1 or delimiter == "|":
         yield from ((i, _split(line, delimiter)) for i, line in enumerate(text.split("\n"), start=1) if line.strip())
@@ -169,10 +170,10 @@ def _records(text: str, delimiter: str) -> Iterator[tuple[int, Cells]]:
     if '"' not in text:
         yield from _parsed(text, delimiter, csv.QUOTE_NONE)
         return
-    records = list(_parsed(text, delimiter, csv.QUOTE_MINIMAL))
-    if any(cell.count("\n") > _MOST_BREAKS or len(cell) > _MOST_CELL for _, cells in records for cell in cells):
-        records = list(_parsed(text, delimiter, csv.QUOTE_NONE))
-    yield from records
+    found = list(_parsed(text, delimiter, csv.QUOTE_MINIMAL))
+    if any(cell.count("\n") > _MOST_BREAKS or len(cell) > _MOST_CELL for _, cells in found for cell in cells):
+        found = list(_parsed(text, delimiter, csv.QUOTE_NONE))
+    yield from found
 
 
 def _parsed(text: str, delimiter: str, quoting: int) -> Iterator[tuple[int, Cells]]:

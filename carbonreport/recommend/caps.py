@@ -27,6 +27,7 @@ class CapPoint:
         reports: How many reports there are; 1 for the user's own.
         source: Where the figures are from.
         is_own: Whether the user measured it.
+        is_rejected: Whether the sweep that measured it found it not worth it: it is never chosen.
     """
 
     cap_watts: float
@@ -37,6 +38,7 @@ class CapPoint:
     reports: int
     source: str
     is_own: bool = False
+    is_rejected: bool = False
 
     def __post_init__(self) -> None:
         if not (0 < self.cap_watts < math.inf and 0 < self.energy_ratio < 10 and 0 < self.time_ratio < 100):
@@ -61,7 +63,7 @@ def is_dominated(point: CapPoint, points: Sequence[CapPoint]) -> bool:
 
 def undominated(points: Sequence[CapPoint]) -> tuple[CapPoint, ...]:
     """Points that are worth choosing from, by cap."""
-    return tuple(sorted((p for p in points if not is_dominated(p, points)), key=lambda p: p.cap_watts))
+    return tuple(sorted((p for p in points if not p.is_rejected and not is_dominated(p, points)), key=lambda p: p.cap_watts))
 
 
 def choose(points: Sequence[CapPoint], most_time_ratio: float = math.inf, *, gpu_share: float = 1.0) -> CapPoint | None:

@@ -2,6 +2,7 @@
 
 import csv
 import json
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,25 @@ from carbonreport.recommend.caps import CapPoint
 WORKLOADS = ("training", "inference")
 _TABLE = DATA / "power_caps.csv"
 _LONGEST_NAME = 60
+_LONGEST_REASON = 240
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """The user's own sweep.
+
+    Attributes:
+        points: Its caps; the chosen one alone where it chose one, all of them rejected where it found none worth it.
+        why_none: Why it found no cap worth it; None where it did not look, or chose one.
+    """
+
+    points: tuple[CapPoint, ...]
+    why_none: str | None = None
+
+    @property
+    def in_words(self) -> str | None:
+        """That it found no cap worth it, and why; None where it did not say so."""
+        return None if self.why_none is None else f"your sweep found no cap worth it: {self.why_none}"
 
 
 def reported_caps(board: str, workload: str) -> tuple[CapPoint, ...]:
@@ -49,29 +69,45 @@ def caps_like(run: RunRecord, workload: str | None) -> tuple[CapPoint, ...]:
     return reported_caps(board, kind) if any(_is_named(row["board"], board) and row["workload"] == kind for row in _rows()) else ()
 
 
-def swept_caps(path: Path) -> tuple[CapPoint, ...]:
-    """The points of the user's own sweep; its choice alone where it names one.
+def swept_caps(path: Path) -> Swept:
+    """The points of the user's own sweep; its choice alone where it names one; where it has none, all are rejected.
+
+    A table of points without a choice, as another tool may have measured it, offers all of them.
 
     Raises:
         CarbonreportError: It is no sweep; the message names the field.
     """
     try:
         held = json.loads(path.read_bytes())
+    except RecursionError as error:
+        raise CarbonreportError(f"cannot read the sweep {path}: its brackets are nested too deeply for a sweep") from error
     except (OSError, ValueError) as error:
         raise CarbonreportError(f"cannot read the sweep {path}: {error}") from error
     if not isinstance(held, dict) or not isinstance(held.get("points"), list) or not held["points"]:
         raise CarbonreportError(
             f"{path}: points is missing: a sweep has baseline, points with cap_watts, time_ratio, energy_ratio, and choice"
         )
-    points = [_point(path, number, point) for number, point in enumerate(held["points"]) if not _says_dominated(point)]
     chosen = held.get("choice")
+    if chosen is None and ("choice" in held or held.get("not_confirmed") is not None):
+        rejected = (replace(_point(path, number, point), is_rejected=True) for number, point in enumerate(held["points"]))
+        return Swept(tuple(rejected), _why_none(held))
+    points = tuple(_point(path, number, point) for number, point in enumerate(held["points"]) if not _says_dominated(point))
+    if chosen is None:
+        return Swept(points)
     cap_watts = chosen.get("cap_watts") if isinstance(chosen, dict) else chosen
-    if cap_watts is None:
-        return tuple(points)
     only = tuple(point for point in points if point.cap_watts == cap_watts)
     if not only:
-        raise CarbonreportError(f"{path}: choice: no point of it that is not dominated has a cap of {cap_watts} W")
-    return only
+        raise CarbonreportError(f"{path}: choice: no point of it that is not dominated has a cap of {str(cap_watts)[:_LONGEST_NAME]} W")
+    return Swept(only)
+
+
+def _why_none(held: dict[str, Any]) -> str:
+    """The sweep's own reason, on one line."""
+    said = held.get("because")
+    words = " ".join(said.split()) if isinstance(said, str) else ""
+    for opening in ("no cap is worth it: ", "no cap is worth it"):
+        words = words.removeprefix(opening)
+    return words[:_LONGEST_REASON] or "its choice is null, and it does not say why"
 
 
 def gpu_share_of(run: RunRecord) -> float | None:
@@ -101,9 +137,13 @@ def _point(path: Path, number: int, point: Any) -> CapPoint:
         value = point.get(name)
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise CarbonreportError(f"{where}.{name} must be a number, not {value!r}")
-        numbers[name] = float(value)
+        try:
+            numbers[name] = float(value)
+        except OverflowError as error:
+            raise CarbonreportError(f"{where}.{name} has too many digits for a number") from error
     try:
-        return CapPoint(**numbers, low=numbers["energy_ratio"], high=numbers["energy_ratio"], reports=1, source=path.name, is_own=True)
+        cap_watts, energy, time = (numbers[name] for name in ("cap_watts", "energy_ratio", "time_ratio"))
+        return CapPoint(cap_watts, energy, time, low=energy, high=energy, reports=1, source=path.name, is_own=True)
     except ValueError as error:
         raise CarbonreportError(f"{where}: {error}, which cannot be") from error
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from carbonreport.errors import BadTime, CarbonreportError, RecordError
 from carbonreport.grid.zones import time_zone_of
-from carbonreport.importers.imported import Imported, Importer
-from carbonreport.importers.log_file import LogFile, open_log
+from carbonreport.importers.imported import Imported, Importer, kind_in_words
+from carbonreport.importers.log_file import LogFile, UnknownLog, open_log
 from carbonreport.importers.moments import moments
 from carbonreport.importers.wishes import zone_named
 from carbonreport.model.run import RunRecord
@@ -60,7 +60,7 @@ def _importer(file: LogFile, path: Path, format_name: str | None, options: Mappi
         importer: Importer = load_plugin("importer", name, options)
         if importer.recognises(file):
             return importer
-    raise RecordError(f"{path} is of no format that is known here: it is {_first_words(file)}; there are {', '.join(names('importer'))}")
+    raise UnknownLog(f"{path} is of no format that is known here: it is {_first_words(file)}; there are {', '.join(names('importer'))}")
 
 
 def _first_words(file: LogFile) -> str:
@@ -124,8 +124,8 @@ def runs_of(path: str | Path, options: PlaceOptions | None = None, environ: Mapp
         try:
             file = open_log(path)
             importer = _importer(file, path, None, {})
-        except RecordError as unknown:
-            raise (error if "of no format" in str(unknown) else unknown) from unknown
+        except UnknownLog as unknown:
+            raise error from unknown
         zone = _time_zone(options or PlaceOptions(), environ)
         if zone is not None:
             importer = _importer(file, path, None, {"time_zone": zone})
@@ -137,7 +137,7 @@ def _charged_runs(path: Path, found: Imported) -> Sequence[RunRecord]:
     if found.runs:
         return found.runs
     if found.why_not is not None:
-        raise RecordError(f"{path}, a log of {found.format}: {found.why_not}")
+        raise RecordError(f"{path}, {kind_in_words(found.format)}: {found.why_not}")
     if found.is_local:
         raise RecordError(f"{path}: its times are local and name no time zone; give --zone of the place where it ran, such as --zone DE")
     raise RecordError(f"{path}: it does not say when it was; carbonreport import {path} --start … --out runs makes a record of it")

@@ -18,7 +18,7 @@ from carbonreport.plan_file import BoundTo, PlanFile, Ratio, UsedLatency, Withou
 from carbonreport.plan_files.table_csv import ReadTable, read_table
 from carbonreport.plan_files.trace import read_trace
 from carbonreport.switch_latency import assumed_latency
-from carbonreport.workflows.caps import swept_caps
+from carbonreport.workflows.caps import Swept, swept_caps
 from carbonreport.workflows.plan_latency import latencies_of, read_latencies
 
 _MOST_PHASES = 256  # of one iteration: more are kernels, which no program marks
@@ -155,13 +155,15 @@ def prepare(ask: PlanAsk) -> Prepared:
     table, compared = _without_whole_step(table)
     smooth = smoothed(table) if ask.is_smooth else None
     switching, notes = _switching(ask, table)
-    caps = () if ask.sweep is None else tuple(Cap(p.cap_watts, p.time_ratio, p.energy_ratio) for p in swept_caps(ask.sweep))
+    swept = Swept(()) if ask.sweep is None else swept_caps(ask.sweep)
+    caps = tuple(Cap(p.cap_watts, p.time_ratio, p.energy_ratio) for p in swept.points if not p.is_rejected)
+    rejected = () if swept.in_words is None else (swept.in_words,)
     return Prepared(
         table if smooth is None else smooth.table,
         switching,
         caps,
         smooth,
-        (*read.notes, *compared, *notes),
+        (*read.notes, *compared, *rejected, *notes),
         ask.latency_s is not None or ask.latencies is not None,
     )
 

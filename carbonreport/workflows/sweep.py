@@ -53,11 +53,11 @@ class Trials(Protocol):
 
 
 class Stopped(Exception):
-    """A trial failed: the sweep ends with its exit code, and may go on later."""
+    """A trial failed: the sweep ends with its exit code, and may go on later where a trial is finished."""
 
-    def __init__(self, code: int, message: str) -> None:
+    def __init__(self, code: int, message: str, *, may_go_on: bool) -> None:
         super().__init__(message)
-        self.code, self.message = code, message
+        self.code, self.message, self.may_go_on = code, message, may_go_on
 
 
 @dataclass(slots=True)
@@ -114,6 +114,7 @@ class Sweep:
 
     def _again(self, cap: float, found: CapCurve) -> tuple[Confirmed, list[Tried]]:
         """New pairs of a cap and no cap; which of them comes first alternates."""
+        self._say_unused(cap)
         tried: list[Tried] = []
         pairs = []
         for number in range(self.plan.pairs):
@@ -123,6 +124,13 @@ class Sweep:
             tried += both.values()
             pairs.append((_work(both["cap"], found), _work(both["none"], found)))
         return confirmed(pairs, (found.time_scatter, found.energy_scatter), self.plan.rule), tried
+
+    def _say_unused(self, cap: float) -> None:
+        """Another slowdown or eta may choose another cap than before; what was measured anew of that one says nothing of this."""
+        caps = {key.split(":")[1] for key in self.journal.keys if key.startswith("confirm:")} - {f"{cap:g}"}
+        if caps:
+            named = " and ".join(f"{other} W" for other in sorted(caps, key=float))
+            self.say(f"the choice is {cap:g} W now: what was measured anew of {named} is kept and not used")
 
     def _one(self, key: str, cap: float | None) -> Tried:
         """A trial: from the journal, or run now."""
@@ -138,11 +146,14 @@ class Sweep:
             self.say(self._progress(cap))
             ended = self.trials.run(key, cap)
         except KeyboardInterrupt as error:
-            raise Stopped(INTERRUPTED, "interrupted") from error
+            raise Stopped(INTERRUPTED, "interrupted", may_go_on=bool(self.journal.keys)) from error
         except CarbonreportError as error:
+            if not self.journal.keys:
+                raise
             raise CarbonreportError(f"{error}; finished trials are kept: the same command line goes on with them") from error
         if ended.tried is None:
-            raise Stopped(ended.code, ended.message or f"the command ended with exit code {ended.code}")
+            message = ended.message or f"the command ended with exit code {ended.code}"
+            raise Stopped(ended.code, message, may_go_on=bool(self.journal.keys))
         self.journal.add(ended.tried)
         self._seconds.append(ended.tried.seconds)
         return ended.tried

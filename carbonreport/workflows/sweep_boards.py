@@ -17,10 +17,12 @@ class Board:
     Attributes:
         name: "GPU 0 (NVIDIA H200)".
         limit_watts: Its power limit without a cap of ours; None where it does not say. [W]
+        uuid: "GPU-…".
     """
 
     name: str
     limit_watts: float | None
+    uuid: str
 
 
 def checked_boards(caps: Sequence[float], environ: Mapping[str, str]) -> tuple[Board, ...]:
@@ -34,7 +36,7 @@ def checked_boards(caps: Sequence[float], environ: Mapping[str, str]) -> tuple[B
     for state in states:
         for cap in caps:
             _refuse(state, cap)
-    return tuple(Board(state.label, state.limit_watts) for state in states)
+    return tuple(Board(state.label, state.limit_watts, state.uuid) for state in states)
 
 
 def _refuse(state: BoardState, cap: float) -> None:

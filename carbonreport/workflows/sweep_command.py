@@ -9,15 +9,18 @@ from pathlib import Path
 
 import numpy as np
 
-from carbonreport.errors import CarbonreportError, MissingExtra, OutputError
+from carbonreport.errors import CarbonreportError, MissingExtra
+from carbonreport.measure.host import host_id
 from carbonreport.model.knobs import Knobs
 from carbonreport.plan.cap_choice import CapRule
 from carbonreport.plan.cap_curve import Ratio
 from carbonreport.render.formats.json import dumps
+from carbonreport.workflows.begin import plan_run
 from carbonreport.workflows.knobs_dry import dry_run
 from carbonreport.workflows.place import PlaceOptions
 from carbonreport.workflows.sweep import Sweep, SweepPlan
 from carbonreport.workflows.sweep_boards import Board, checked_boards, most_watts, try_to_set
+from carbonreport.workflows.sweep_files import check_writable, write_text
 from carbonreport.workflows.sweep_journal import identity, opened_journal
 from carbonreport.workflows.sweep_outcome import Outcome, outcome_object
 from carbonreport.workflows.sweep_trial import CommandTrials
@@ -40,6 +43,7 @@ class SweepOptions:
         same_lines: Expression of lines that must not change, or None.
         is_dry: Whether nothing is set.
         interval_s: How often the meters are polled. [s]
+        outputs: Files that are written at the end.
     """
 
     caps: tuple[float, ...]
@@ -52,6 +56,7 @@ class SweepOptions:
     same_lines: str | None = None
     is_dry: bool = False
     interval_s: float = 1.0
+    outputs: tuple[Path, ...] = ()
 
 
 def sweep_command(
@@ -77,9 +82,12 @@ def sweep_command(
 
     Raises:
         Stopped: A trial failed.
-        CarbonreportError: The caps are refused, and nothing ran; or a trial says nothing.
+        CarbonreportError: Something that was asked cannot be, and nothing ran or was set; or a trial says nothing.
     """
     pattern = _pattern(options.same_lines)
+    for path in options.outputs:
+        check_writable(path)
+    _check_run(options, folder, place, environ)
     boards = checked_boards(options.caps, environ)
     plan = SweepPlan(
         caps=options.caps,
@@ -91,7 +99,16 @@ def sweep_command(
         is_dry=options.is_dry,
         boards=tuple((board.name, board.limit_watts) for board in boards),
     )
-    same = identity(command, options.caps, seed=options.seed, same_lines=options.same_lines, is_dry=options.is_dry)
+    same = identity(
+        command,
+        options.caps,
+        seed=options.seed,
+        same_lines=options.same_lines,
+        is_dry=options.is_dry,
+        boards=[(board.uuid, board.limit_watts) for board in boards],
+        host=host_id(),
+        interval_s=options.interval_s,
+    )
     with opened_journal(folder / (DRY_JOURNAL if options.is_dry else JOURNAL), same) as journal:
         if options.is_dry:
             for cap in options.caps:
@@ -100,6 +117,11 @@ def sweep_command(
             try_to_set(max(options.caps), environ)
         trials = CommandTrials(command, folder, place, options.interval_s, pattern, environ, time.time)
         return Sweep(plan, trials, journal, say).run()
+
+
+def _check_run(options: SweepOptions, folder: Path, place: PlaceOptions, environ: Mapping[str, str]) -> None:
+    """Refuse what every trial would refuse: interval, place, site file. Raises CarbonreportError."""
+    plan_run("sweep", kind="search", folder=folder, options=place, interval_s=options.interval_s, meters=None, environ=environ)
 
 
 def _pattern(text: str | None) -> re.Pattern[str] | None:
@@ -120,7 +142,7 @@ def _rule(options: SweepOptions, boards: Sequence[Board]) -> CapRule:
 
 def write_outcome(outcome: Outcome, path: Path) -> None:
     """Write the outcome as JSON. Raises OutputError."""
-    _write(dumps(outcome_object(outcome)), path)
+    write_text(dumps(outcome_object(outcome)), path)
 
 
 def write_picture(outcome: Outcome, path: Path) -> None:
@@ -149,7 +171,7 @@ def write_picture(outcome: Outcome, path: Path) -> None:
         most_time=None if outcome.rule.slowdown is None else 1 + outcome.rule.slowdown,
     )
     svg = sweep_picture(numbers).svg
-    _write(svg.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1), path)
+    write_text(svg.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1), path)
 
 
 def check_plot(path: Path | None) -> None:
@@ -163,10 +185,3 @@ def check_plot(path: Path | None) -> None:
 def _with_ends(ratio: Ratio) -> tuple[float, float, float]:
     nan = float("nan")
     return ratio.value, nan if ratio.low is None else ratio.low, nan if ratio.high is None else ratio.high
-
-
-def _write(text: str, path: Path) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise OutputError(f"cannot write {path}: {error.strerror or error}") from error

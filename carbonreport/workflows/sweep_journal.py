@@ -13,7 +13,7 @@ from typing import Any
 from carbonreport.errors import CarbonreportError, OutputError
 from carbonreport.model.notes import SLUGS, Note
 
-_VERSION = 1
+_VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +55,9 @@ class Identity:
         seed: Of the order.
         same_lines: Expression of the lines that must not change, or None.
         is_dry: Whether nothing is set.
+        boards: UUID and power limit without a cap of each board, by UUID. [W]
+        host: Salted id of the host.
+        interval_s: How often the meters are polled. [s]
     """
 
     command: str
@@ -62,12 +65,26 @@ class Identity:
     seed: int
     same_lines: str | None
     is_dry: bool
+    boards: tuple[tuple[str, float | None], ...] = ()
+    host: str = ""
+    interval_s: float = 1.0
 
 
-def identity(command: Sequence[str], caps: Sequence[float], *, seed: int, same_lines: str | None, is_dry: bool) -> Identity:
+def identity(
+    command: Sequence[str],
+    caps: Sequence[float],
+    *,
+    seed: int,
+    same_lines: str | None,
+    is_dry: bool,
+    boards: Sequence[tuple[str, float | None]] = (),
+    host: str = "",
+    interval_s: float = 1.0,
+) -> Identity:
     """The identity of a sweep."""
     words = json.dumps(list(command)).encode()
-    return Identity(hashlib.sha256(words).hexdigest()[:16], tuple(sorted(caps)), seed, same_lines, is_dry)
+    by_uuid = tuple(sorted(boards, key=lambda board: board[0]))
+    return Identity(hashlib.sha256(words).hexdigest()[:16], tuple(sorted(caps)), seed, same_lines, is_dry, by_uuid, host, interval_s)
 
 
 class Journal:
@@ -85,6 +102,11 @@ class Journal:
     def get(self, key: str) -> Tried | None:
         """A finished trial."""
         return self._tried.get(key)
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Keys of the finished trials."""
+        return tuple(self._tried)
 
     def add(self, tried: Tried) -> None:
         """Keep a finished trial."""
@@ -137,7 +159,10 @@ def _read(file: int, path: Path, wanted: Identity) -> list[Tried]:
 def _identity(held: dict[str, Any]) -> Identity:
     if held.get("type") != "sweep" or held.get("version") != _VERSION:
         raise ValueError(f"its first line is not that of a sweep of version {_VERSION}")
-    return Identity(held["command"], tuple(held["caps"]), held["seed"], held["same_lines"], held["is_dry"])
+    boards = tuple((str(uuid), watts) for uuid, watts in held["boards"])
+    return Identity(
+        held["command"], tuple(held["caps"]), held["seed"], held["same_lines"], held["is_dry"], boards, held["host"], held["interval_s"]
+    )
 
 
 def _compare(held: Identity, wanted: Identity, path: Path) -> None:
@@ -149,9 +174,25 @@ def _compare(held: Identity, wanted: Identity, path: Path) -> None:
         "seed": f"another seed ({held.seed})",
         "same_lines": f"another --same-lines ({held.same_lines!r})",
         "is_dry": "another kind",
+        "host": "another host",
+        "boards": _other_boards(held, wanted),
+        "interval_s": f"another --interval ({held.interval_s:g} s)",
     }
     name = next(name for name in reasons if getattr(held, name) != getattr(wanted, name))
     raise CarbonreportError(f"{path} holds trials of {reasons[name]}: give another --out, or remove it")
+
+
+def _other_boards(held: Identity, wanted: Identity) -> str:
+    """Which boards differ: others, or the same with other limits."""
+    before, now = dict(held.boards), dict(wanted.boards)
+    if before.keys() != now.keys():
+        return f"other boards ({', '.join(before) or 'none'})"
+    limits = [f"{uuid} had {_watts(before[uuid])}, and has {_watts(now[uuid])}" for uuid in before if before[uuid] != now[uuid]]
+    return f"other power limits ({'; '.join(limits)})"
+
+
+def _watts(watts: float | None) -> str:
+    return "none" if watts is None else f"{watts:g} W"
 
 
 def _tried(held: dict[str, Any]) -> Tried:

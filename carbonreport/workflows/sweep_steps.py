@@ -1,9 +1,13 @@
 """`carbonreport.sweep`: a sweep inside a training loop, as a `with` block."""
 
+import math
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from numbers import Integral, Real
 from pathlib import Path
+from typing import TypeGuard
 
+from carbonreport.errors import CarbonreportError
 from carbonreport.model.knobs import Knobs
 from carbonreport.plan.cap_choice import CapRule
 from carbonreport.plan.sweep_order import sweep_order
@@ -50,15 +54,17 @@ def sweep(
         meters: As for `trace`.
 
     Raises:
-        CarbonreportError: A cap is outside a board's range, or may not be set; nothing was set.
+        CarbonreportError: An argument makes no sense, a cap is outside a board's range, or may not be set; nothing was set.
     """
-    if steps_per_cap < 1 or warmup_steps < 0:
-        raise ValueError(f"{steps_per_cap} steps with {warmup_steps} before them are no stage")
-    order = sweep_order(caps, repeats, seed)
-    boards = checked_boards(caps, os.environ)
-    rule = CapRule(slowdown, eta, None if eta is None else most_watts(boards))
-    try_to_set(max(caps), os.environ)
-    return StepSweep(
+    watts = _checked_caps(caps)
+    _check_wishes(steps_per_cap, warmup_steps, repeats, slowdown, eta)
+    order = sweep_order(watts, repeats, seed)
+    boards = checked_boards(watts, os.environ)
+    most = None if eta is None else most_watts(boards)
+    if eta is not None and most is None:
+        raise CarbonreportError("eta needs the power limit of each board, and one does not say its own; use slowdown")
+    rule = CapRule(slowdown, eta, most)
+    prepared = StepSweep(
         trace(name, out=out, zone=zone, pue=pue, site=site, interval_s=interval_s, meters=meters),
         order,
         steps=steps_per_cap,
@@ -68,3 +74,29 @@ def sweep(
         setting=lambda cap: RunKnobs(Knobs(power_cap_watts=cap), is_optional=False, environ=os.environ),
         together=together_here(),
     )
+    try_to_set(max(watts), os.environ)
+    return prepared
+
+
+def _checked_caps(caps: object) -> tuple[float, ...]:
+    """Caps as numbers. [W] Raises CarbonreportError where they are none."""
+    given = tuple(caps) if isinstance(caps, Iterable) and not isinstance(caps, str) else ()
+    if not given or not all(_is_number(cap) and cap > 0 for cap in given) or len(set(given)) < len(given):
+        raise CarbonreportError(f"caps={caps!r}: give power caps in watts as numbers above 0, each once, such as [300, 400]")
+    return tuple(float(cap) for cap in given)
+
+
+def _check_wishes(steps: object, warmup: object, repeats: object, slowdown: object, eta: object) -> None:
+    """Refuse what no sweep can be made of, while nothing is set. Raises CarbonreportError."""
+    for name, value, least in (("steps_per_cap", steps, 1), ("warmup_steps", warmup, 0), ("repeats", repeats, 1)):
+        if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
+            raise CarbonreportError(f"{name}={value!r}: give a whole number of {least} or more")
+    if slowdown is not None and not (_is_number(slowdown) and slowdown >= 0):
+        raise CarbonreportError(f"slowdown={slowdown!r}: give a share of 0 or more, such as 0.05, or None for any time")
+    if eta is not None and not (_is_number(eta) and 0 <= eta <= 1):
+        raise CarbonreportError(f"eta={eta!r}: give a number from 0 to 1, or None")
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    """Whether a value is a finite number; True is none."""
+    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)

@@ -19,6 +19,8 @@ SPOILT = ("device-lost", "counter-reset", "cap-not-held", "cap-unproven", "knobs
 # These are passed on to the reader of the sweep.
 _TOLD = ("cap-lower-elsewhere", "cap-without-effect", "shared-board", "tracer-degraded", "reading-gap", "suspended", "averaged-power")
 _HEAD_BYTES = 4096
+# Shorter commands are over before the meters were polled twice at the default interval.
+LEAST_TRIAL_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,10 +128,15 @@ def counted_by(run: RunRecord, nested: Sequence[RunRecord]) -> Counted:
     count, so that its start does not blur the ratio.
 
     Raises:
-        CarbonreportError: No GPU of the run could be read.
+        CarbonreportError: No GPU of the run could be read, or the command was over before one was.
     """
     joules = gpu_joules(run)
     if joules is None or joules <= 0:
+        if run.duration_s < LEAST_TRIAL_S:
+            raise CarbonreportError(
+                f"the command was over after {_short(run.duration_s)}, too short for the meter to see a GPU at work: "
+                f"give one that lasts some seconds, better a minute"
+            )
         raise CarbonreportError(f"no energy of a GPU could be read in the trial {run.name!r}: there is nothing to compare")
     items: dict[str, float] = {}
     for span in (span for one in nested for span in one.spans if span.items):
@@ -141,6 +148,10 @@ def counted_by(run: RunRecord, nested: Sequence[RunRecord]) -> Counted:
     if inner:
         return Counted(nested[0].duration_s, inner, items[path], path)
     return Counted(run.duration_s, joules, items[path], path)
+
+
+def _short(seconds: float) -> str:
+    return f"{1000 * seconds:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"
 
 
 def gpu_joules(run: RunRecord) -> float | None:

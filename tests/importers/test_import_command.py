@@ -1,6 +1,7 @@
 """`carbonreport import`, and foreign logs where records are expected."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -45,8 +46,48 @@ def test_several_files_are_a_line_each_and_what_cannot_be_read_is_null(carbonrep
     done = carbonreport("import", "a.json", "b.csv", "c.txt", "--json")
 
     found = [json.loads(line) for line in done.stdout.splitlines()]
-    assert done.returncode == 0
+    assert done.returncode == 1  # c.txt could not be read
     assert [(f["format"], f["it_kwh"] is None) for f in found] == [("joules", False), ("nvidia-smi", True), (None, True)]
+
+
+def test_a_file_that_cannot_be_read_does_not_keep_the_others_from_being_printed_but_fails_the_command(carbonreport, tmp_path, logs):
+    (tmp_path / "ok.json").write_text(logs.JOULES)
+    (tmp_path / "util.csv").write_text("timestamp, utilization.gpu [%]\n2026/03/02 10:00:00, 5 %\n")
+
+    missing = carbonreport("import", "nofile", "ok.json")
+    two = carbonreport("import", "nofile", "ok.json", "util.csv", "none")
+    without = carbonreport("import", "ok.json", "util.csv")
+
+    assert missing.returncode == 1 and missing.stdout.startswith("ok.json: joules, ")
+    assert missing.stderr == "carbonreport: error: cannot read nofile: No such file or directory\n"
+    assert two.returncode == 1 and two.stdout.count("joules, ") == 1
+    assert two.stderr.splitlines()[-1] == "carbonreport: error: 2 of 4 files could not be read"
+    assert [two.stderr.count(f"cannot read {name}") for name in ("nofile", "none")] == [1, 1]
+    assert without.returncode == 0 and "no column of power" in without.stderr
+
+
+def test_the_reason_why_a_file_has_no_energy_is_said_once(carbonreport, tmp_path):
+    (tmp_path / "ab.csv").write_text("a,b\n1,2\n")
+    (tmp_path / "e.json").write_text("{}")
+
+    plain = carbonreport("import", "ab.csv")
+    slurm = carbonreport("import", "--format", "slurm", "e.json")
+
+    assert (plain.returncode, slurm.returncode) == (1, 1)
+    assert (plain.stdout + plain.stderr).count("no column of power or energy") == 1
+    assert "ab.csv, a table: " in plain.stderr and "a log of csv" not in plain.stderr
+    assert (slurm.stdout + slurm.stderr).count("no list of jobs") == 1
+    assert "squeue" not in slurm.stdout + slurm.stderr
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_only_regular_files_are_read_and_nothing_waits_for_a_pipe(carbonreport, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+
+    for name, kind in (("pipe", "a pipe"), ("/dev/null", "a device"), (".", "a folder")):
+        done = carbonreport("import", name)
+        assert done.returncode == 1 and f"{name} is {kind}; " in done.stderr and done.stderr.count("\n") == 1
+    assert "only regular files are read" in carbonreport("import", "pipe").stderr
 
 
 def test_a_file_without_energy_is_one_line_and_exit_1(carbonreport, tmp_path):
@@ -168,3 +209,19 @@ def test_boards_without_a_uuid_of_two_files_are_not_taken_for_one(carbonreport, 
     found = json.loads(carbonreport("show", "a.jsonl", "b.jsonl", "--zone", "ES", "--json").stdout)
 
     assert sorted(device["it_joules"] for device in found["devices"]) == approx([6000, 12000])
+
+
+def test_runs_are_kept_in_a_ledger_once_however_often_they_are_imported(carbonreport, tmp_path, logs):
+    pytest.importorskip("duckdb")
+    (tmp_path / "emissions.csv").write_text(logs.CODECARBON)
+    command = ("import", "emissions.csv", "--time-zone", "Europe/Madrid", "--ledger", "lab", "--project", "speech", "--people", "none")
+
+    first, again = carbonreport(*command), carbonreport(*command)
+
+    assert (first.returncode, again.returncode) == (0, 0), first.stderr
+    assert "rows kept in lab" in first.stderr
+    audited = carbonreport("audit", "--year", "2026", "--ledger", "lab", "--zone", "ES", "--pue", "1.3", "-o", "audit.json")
+    assert audited.returncode == 0, audited.stderr
+    year = json.loads((tmp_path / "audit.json").read_text())
+    assert year["it_joules"]["value"] == approx(0.012 * 3.6e6)
+    assert [group["name"] for group in year["groups"]["project"]] == ["speech"]

@@ -8,6 +8,7 @@ from pytest import approx
 
 from carbonreport.errors import RecordError
 from carbonreport.importers import slurm_fields
+from carbonreport.plugins import load
 from carbonreport.workflows.imports import import_file
 
 KWH = 3.6e6
@@ -443,3 +444,74 @@ def test_the_exporters_own_pod_is_nobody(read, logs):
     found = read("range.json", logs.PROMETHEUS)
 
     assert {run.name for run in found.runs} == {"train-abc", "range"}
+
+
+MARKDOWN = (
+    """# Energy of training
+
+Power, time and energy of a run, in watts, seconds and joules: what a reader, or a referee, wants to know.
+
+| option | energy, time |
+|---|---|
+| --power-cap 300 | 12 kWh, 3 h |
+
+Some more prose, with a comma. Numbers, too: 12, 13, 14.
+- a list, with energy, and 3 items
+- and another, of power
+"""
+    + "Text that goes on, as prose does, without any number in it.\n" * 30
+)
+
+
+def test_prose_that_speaks_of_power_and_energy_is_no_table(read):
+    with pytest.raises(RecordError, match="of no format that is known here"):
+        read("README.md", MARKDOWN)
+    assert "no column of power" in read("README.md", MARKDOWN, power="watts").why_not  # somebody who names columns knows better
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a,b\n1,2\n3,4\n", "no column of power or energy"),
+        ("1767261600,50\n1767261610,60\n", "no header"),
+        ("time;power\n2026-01-01 10:00:00;N/A\n2026-01-01 10:00:01;-\n", "no power"),
+        ("time,power_w\n", "no data rows"),
+    ],
+)
+def test_a_table_without_energy_is_still_known_as_one_and_says_what_it_lacks(read, text, words):
+    found = read("log.csv", text, time_zone="UTC")
+
+    assert found.format == "csv" and words in found.why_not
+
+
+def test_a_program_and_other_binary_files_are_called_binary(read):
+    program = b"\x7fELF\x02\x01\x01" + bytes(9) + b"\x03\x00>\x00\x01\x00\x00\x00" + bytes(100)
+    picture = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 8
+
+    for content in (program, picture):
+        with pytest.raises(RecordError, match="is binary, no text"):
+            read("x", content)
+
+
+def test_a_log_that_a_crash_padded_with_zeros_is_no_binary_file(read):
+    log = smi([f"2026/03/02 10:00:0{i}.000, 0, NVIDIA L4, 50.00 W" for i in range(5)])
+
+    assert read("log.csv", log.encode() + bytes(4096), time_zone="UTC").it_joules == approx(200)
+    assert read("log16.csv", log.encode("utf-16-le"), time_zone="UTC").it_joules == approx(200)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("{}", "no list of jobs"),
+        ("{", "cannot be read as JSON"),
+        ('{"jobs": []}', "list of jobs is empty"),
+        ('{"jobs": [{"job_id": 3, "job_state": "PENDING"}]}', "of squeue"),
+        ("hello, world\n", "header of sacct"),
+    ],
+)
+def test_a_file_that_is_not_of_sacct_is_told_the_right_cause(log_file, text, words):
+    found = load("importer", "slurm", {}).read(log_file("e.json", text))
+
+    assert words in found.why_not
+    assert ("squeue" in found.why_not) == (words == "of squeue")

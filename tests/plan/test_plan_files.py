@@ -1,6 +1,7 @@
 """Tables and plans on the disk, packaged latencies, and the commands."""
 
 import json
+import re
 from dataclasses import replace
 
 import msgspec
@@ -9,7 +10,9 @@ import pytest
 from click.testing import CliRunner
 from pytest import approx
 
+from carbonreport.cli.changes import change
 from carbonreport.cli.plan import command
+from carbonreport.cli.plan_tables import gap_in_words
 from carbonreport.errors import CarbonreportError, OutputError
 from carbonreport.plan.frontier import frontier
 from carbonreport.plan.identity import sequence_hash
@@ -214,7 +217,7 @@ def test_the_frontier_falls_and_lies_above_that_of_free_switches(both):
 
 def test_solve_prints_the_plan_and_its_json_holds_the_same(both_file):
     text = output("solve", both_file, "--slowdown", "1%", "--latency", "6ms")
-    assert "Do not switch: one setting" in text and "-9.68 %" in text and "half of the mean power" in text
+    assert "Do not switch: one setting" in text and "−9.68 %" in text and "half of the mean power" in text
 
     held = json.loads(output("solve", both_file, "--slowdown", "1%", "--latency", "6ms", "--json"))
     assert (held["kind"], held["switches"], held["energy_percent"]) == ("static", 0, approx(-9.68, abs=0.01))
@@ -241,12 +244,35 @@ def test_passes_by_rows_objective_and_late_effect(both_file, tmp_path):
     assert local["time_percent"] <= 0
 
 
+def test_a_plan_that_is_the_best_of_all_is_called_so_in_words_and_not_by_a_zero(both_file):
+    assert "No better plan of this table exists (proved)." in output("solve", both_file, "--slowdown", "1%", "--latency", "6ms")
+    assert gap_in_words(0.0123) == "No plan of this table is more than 0.012 % better (proved)."
+
+
+def test_changes_have_the_same_minus_sign_in_the_table_and_in_the_sentence(both_file):
+    text = output("solve", both_file, "--slowdown", "1%", "--latency", "10us")
+
+    assert "−" in text.partition("Switch clocks")[0] and "−" in text.partition("Switch clocks")[2]
+    assert not re.search(r"(?<![\w.])-\d", text)
+    assert change(0.99999, 2) == "+0.00 %"
+
+
 def test_a_sweep_of_caps_is_compared(both_file, tmp_path):
     sweep = tmp_path / "sweep.json"
     sweep.write_text(json.dumps({"points": [{"cap_watts": 300, "time_ratio": 1.005, "energy_ratio": 0.85}]}))
     held = json.loads(output("solve", both_file, "--latency", "6ms", "--sweep", sweep, "--json"))
 
     assert (held["kind"], held["cap_watts"]) == ("cap", 300)
+
+
+def test_caps_that_a_sweep_found_not_worth_it_are_in_no_plan(both_file, tmp_path):
+    sweep = tmp_path / "sweep.json"
+    points = [{"cap_watts": 300, "time_ratio": 1.005, "energy_ratio": 0.85}]
+    sweep.write_text(json.dumps({"points": points, "choice": None, "because": "no cap is worth it: 300 W did not keep it"}))
+    held = json.loads(output("solve", both_file, "--latency", "6ms", "--sweep", sweep, "--json"))
+
+    assert held["kind"] != "cap" and all(way["cap_watts"] is None for way in held["others"])
+    assert "your sweep found no cap worth it: 300 W did not keep it" in held["notes"]
 
 
 def test_a_kept_plan_names_its_board(both_file, tmp_path):
@@ -294,7 +320,6 @@ def test_a_trace_prints_its_kernels_and_the_uncovered_share(tmp_path):
         (["--passes", "forward"], "cannot read 'forward'"),
         (["--passes", "forward=0-99"], "no rows 0 to 99"),
         (["--passes", "forward=0-3"], "row 4 .* is in no pass"),
-        (["--slowdown", "-50%"], "no plan takes"),
     ],
 )
 def test_what_cannot_be_planned_is_said(both_file, arguments, words):
@@ -302,7 +327,17 @@ def test_what_cannot_be_planned_is_said(both_file, arguments, words):
         CliRunner().invoke(command, ["solve", str(both_file), "--latency", "0", *arguments], catch_exceptions=False)
 
 
-@pytest.mark.parametrize("arguments", [["--latency", "fast"], ["--latency", "6"], ["--slowdown", "much"], ["--stall-watts", "-1"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--latency", "fast"],
+        ["--latency", "6"],
+        ["--slowdown", "much"],
+        ["--slowdown", "-1%"],
+        ["--slowdown", "9" * 400],
+        ["--stall-watts", "-1"],
+    ],
+)
 def test_options_that_cannot_be_read_are_usage_errors(both_file, arguments):
     assert CliRunner().invoke(command, ["solve", str(both_file), *arguments]).exit_code == 2
 

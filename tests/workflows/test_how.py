@@ -129,18 +129,41 @@ def sweep(folder, **changes):
         {"cap_watts": 600, "time_ratio": 1.02, "energy_ratio": 0.93, "dominated": False},
     ]
     path = folder / "sweep.json"
-    path.write_text(json.dumps({"baseline": {"cap_watts": 700}, "points": points, "choice": None} | changes))
+    path.write_text(json.dumps({"baseline": {"cap_watts": 700}, "points": points} | changes))
     return path
 
 
-@pytest.mark.parametrize(("choice", "cap_watts"), [(None, 500), (600, 600), ({"cap_watts": 600}, 600)])
-def test_the_users_own_sweep_is_taken_and_its_choice_kept(tmp_path, choice, cap_watts):
-    path = sweep(tmp_path, choice=choice)
+@pytest.mark.parametrize(("said", "cap_watts"), [({}, 500), ({"choice": 600}, 600), ({"choice": {"cap_watts": 600}}, 600)])
+def test_the_users_own_sweep_is_taken_and_its_choice_kept(tmp_path, said, cap_watts):
+    path = sweep(tmp_path, **said)
     _, by_action = options("--hours", "6", "--kw", "1", "--zone", "GB", "--pue", "1", "--sweep", str(path), *SUMMER)
 
     assert by_action["cap"]["cap_watts"] == cap_watts
     assert "your own sweep.json" in by_action["cap"]["because"]
     assert "reported elsewhere" not in by_action["cap"]["because"]
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        (
+            {"choice": None, "because": "no cap is worth it: of the best, 500 W, energy may be more"},
+            "of the best, 500 W, energy may be more",
+        ),
+        ({"choice": None, "because": "no cap keeps a slowdown of 1 %"}, "no cap keeps a slowdown of 1 %"),
+        ({"not_confirmed": {"cap_watts": 500}, "because": "500 W did not keep"}, "500 W did not keep"),
+        ({"choice": None}, "it does not say why"),
+    ],
+)
+def test_caps_that_the_sweep_found_not_worth_it_are_not_offered_and_its_reason_is_told(tmp_path, said, why):
+    place = ("--hours", "6", "--kw", "1", "--zone", "GB", "--pue", "1", "--sweep", str(sweep(tmp_path, **said)), *SUMMER)
+    found, by_action = options(*place)
+    text = when(*place)
+
+    assert not {action for action in by_action if "cap" in action}
+    assert any(why in note["text"] for note in found["notes"] if note["slug"] == "sweep-no-cap")
+    assert "your sweep found no cap worth it: " in text and why in text
+    assert "a power cap (--sweep" not in text
 
 
 def test_the_rest_of_the_node_draws_for_the_longer_time(tmp_path):
@@ -240,6 +263,8 @@ def test_the_means_of_the_open_traces_are_those_of_their_rows():
         (["--sweep", "text.json"], "points[0].energy_ratio must be a number", 1),
         (["--sweep", "negative.json"], "cannot be", 1),
         (["--sweep", "choice.json"], "choice", 1),
+        (["--sweep", "deep.json"], "nested too deeply", 1),
+        (["--sweep", "digits.json"], "too many digits", 1),
         (["--gpu-share", "0"], "gpu-share", 2),
         (["--gpu-share", "1.5"], "gpu-share", 2),
         (["--slowdown", "-5"], "slowdown", 2),
@@ -255,6 +280,8 @@ def test_what_makes_no_sense_is_one_line(arguments, words, code, tmp_path):
     (tmp_path / "text.json").write_text('{"points": [{"cap_watts": 150, "energy_ratio": "low", "time_ratio": 1.1}]}')
     (tmp_path / "negative.json").write_text('{"points": [{"cap_watts": 150, "energy_ratio": -0.9, "time_ratio": 1.1}]}')
     (tmp_path / "choice.json").write_text('{"points": [{"cap_watts": 150, "energy_ratio": 0.9, "time_ratio": 1.1}], "choice": 9}')
+    (tmp_path / "deep.json").write_text("[" * 200_000)
+    (tmp_path / "digits.json").write_text('{"points": [{"cap_watts": 1' + "0" * 400 + ', "energy_ratio": 0.9, "time_ratio": 1.1}]}')
     sweep(tmp_path)
     flat(tmp_path, "average.csv", clean_hour=48)
     flat(tmp_path, "marginal.csv", title="marginal g_per_kwh")

@@ -2,6 +2,7 @@
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -179,11 +180,67 @@ def test_a_journal_of_another_sweep_is_refused_and_a_torn_line_left_out(tmp_path
             pass
 
 
+BOARDS = (("GPU-1", 250.0), ("GPU-0", 250.0))
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"boards": (("GPU-0", 250.0), ("GPU-2", 250.0))}, r"other boards \(GPU-0, GPU-1\)"),
+        ({"boards": (("GPU-0", 250.0),)}, "other boards"),
+        ({"boards": (("GPU-0", 250.0), ("GPU-1", 300.0))}, "other power limits .GPU-1 had 250 W, and has 300 W"),
+        ({"boards": (("GPU-0", None), ("GPU-1", 250.0))}, "GPU-0 had 250 W, and has none"),
+        ({"host": "ef01"}, "another host"),
+        ({"interval_s": 0.5}, r"another --interval \(1 s\)"),
+    ],
+)
+def test_trials_of_other_boards_limits_hosts_or_intervals_are_never_mixed(tmp_path, changed, words):
+    path, common = tmp_path / "sweep.jsonl", {"seed": 0, "same_lines": None, "is_dry": False}
+    own = {"boards": BOARDS, "host": "abcd", "interval_s": 1.0}
+    with opened_journal(path, identity(["a"], [200], **common, **own)) as journal:
+        journal.add(Tried("sweep:0", None, 1.0, 2.0))
+
+    with pytest.raises(CarbonreportError, match=words) as refused, opened_journal(path, identity(["a"], [200], **common, **own | changed)):
+        pass
+    assert "\n" not in str(refused.value) and "give another --out" in str(refused.value)
+    in_another_order = own | {"boards": BOARDS[::-1]}
+    with opened_journal(path, identity(["a"], [200], **common, **in_another_order)) as journal:
+        assert journal.keys == ("sweep:0",)
+
+
+def test_another_slowdown_goes_on_and_says_that_the_old_choice_measured_anew_is_not_used(tmp_path, v100, pynvml):
+    plan = SweepPlan((150.0, 225.0), 2, CapRule(0.05), pairs=1)
+    swept(tmp_path, BoardTrials(v100, pynvml), plan)
+    more, said = BoardTrials(v100, pynvml), []
+
+    outcome = swept(tmp_path, more, replace(plan, rule=CapRule(None)), said)
+
+    assert outcome.choice.cap_watts == 150
+    assert {key for key, _ in more.runs} == {"confirm:150:0:cap", "confirm:150:0:none"}
+    assert "the choice is 150 W now: what was measured anew of 225 W is kept and not used" in said
+
+
+def test_finished_trials_are_called_kept_only_where_one_is_finished(tmp_path):
+    class Refusing:
+        def __init__(self, after):
+            self.after = after
+
+        def run(self, key, cap_watts):
+            if key == f"sweep:{self.after}":
+                raise CarbonreportError("the trial says nothing")
+            return Ended(0, Tried(key, cap_watts, 10.0, 100.0))
+
+    for after, ending in ((0, "the trial says nothing"), (1, "finished trials are kept: the same command line goes on with them")):
+        with pytest.raises(CarbonreportError) as ended:
+            swept(tmp_path / str(after), Refusing(after), SweepPlan((300.0,), 1, CapRule(0.05)))
+        assert str(ended.value).endswith(ending)
+
+
 def test_the_outcome_is_what_when_reads(tmp_path, v100, pynvml):
     outcome = swept(tmp_path, BoardTrials(v100, pynvml), SweepPlan((100.0, 150.0, 200.0), 3, CapRule(0.10)))
     write_outcome(outcome, tmp_path / "sweep.json")
 
-    (point,) = swept_caps(tmp_path / "sweep.json")
+    (point,) = swept_caps(tmp_path / "sweep.json").points
     held = json.loads((tmp_path / "sweep.json").read_text())
 
     assert (point.cap_watts, point.energy_ratio) == (200, outcome.curve.at(200).energy.value)

@@ -6,12 +6,16 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from pytest import approx
 
+from carbonreport.errors import CarbonreportError
 from carbonreport.store import load
+from carbonreport.testing import make_record
+from carbonreport.workflows.sweep_trial import counted_by
 
 SQUAD_32 = Path(__file__).parents[1] / "data" / "dvfs" / "zeus_v100_squad_32.csv"
 LIMIT_WATTS = 250.0
@@ -159,9 +163,7 @@ def test_a_failing_command_ends_the_sweep_with_its_code(machine):
     done = machine.sweep("--caps", "150", program="import sys; sys.exit(7)")
 
     assert done.returncode == 7
-    assert done.stderr.splitlines()[-1] == (
-        "carbonreport: error: the command ended with exit code 7; the same command line goes on with the sweep in sweep"
-    )
+    assert done.stderr.splitlines()[-1] == "carbonreport: error: the command ended with exit code 7"  # no trial is finished
 
 
 def refused(machine, *arguments, **options) -> str:
@@ -292,6 +294,98 @@ def test_a_pattern_that_matches_nothing_is_said_after_the_first_trial(machine):
     assert done.returncode == 1
     assert "'accuracy' matches no line" in done.stderr
     assert len(list((machine.folder / "sweep").glob("*.out"))) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--json", "missing/s.json"], "cannot write missing/s.json: there is no folder missing"),
+        (["--json", "."], "cannot write ."),
+        (["--plot", "file/s.svg"], "cannot write file/s.svg"),
+        (["--interval", "0"], "interval 0 s is outside"),
+        (["--zone", "Atlantis"], "unknown grid zone"),
+        (["--site", "missing.toml"], "missing.toml"),
+    ],
+)
+def test_what_only_the_end_or_the_first_trial_would_refuse_is_said_before_anything_is_set(machine, arguments, words):
+    (machine.folder / "file").write_text("")
+
+    assert words in refused(machine, "--caps", "150", *arguments)
+    assert machine.driver.setter_calls() == []
+    assert not (machine.folder / "sweep").exists()
+
+
+def test_a_file_that_is_there_is_left_as_it_was_by_the_look_at_it(machine):
+    (machine.folder / "s.json").write_text("old")
+
+    refused(machine, "--caps", "90", "--json", "s.json", "--plot", "s.svg")
+
+    assert (machine.folder / "s.json").read_text() == "old"
+    assert not (machine.folder / "s.svg").exists()
+
+
+def test_a_board_with_another_limit_is_not_mixed_into_a_sweep_that_goes_on(machine):
+    assert machine.sweep("--caps", "150", "--repeats", "1", "--confirm", "0").returncode == 0
+    before = machine.trials()
+    machine.board.set_limit(225)
+
+    done = machine.sweep("--caps", "150", "--repeats", "1", "--confirm", "0")
+
+    assert done.returncode == 1 and len(done.stderr.splitlines()) == 1
+    assert "holds trials of other power limits (GPU-" in done.stderr and "had 250 W, and has 225 W" in done.stderr
+    assert machine.trials() == before
+    assert machine.sweep("--caps", "150", "--repeats", "1", "--interval", "0.5").returncode == 1
+
+
+def test_a_cap_that_somebody_changed_during_a_trial_spoils_it_and_stops_the_sweep(machine):
+    program = """
+import ctypes
+driver = ctypes.CDLL("libnvidia-ml.so.1")
+driver.nvmlVirtualWork.argtypes = [ctypes.c_uint32, ctypes.c_double]
+driver.nvmlVirtualWork(0, 0.2)
+watts = ctypes.c_uint32()
+driver.nvmlInit_v2(); handle = ctypes.c_void_p()
+driver.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(handle))
+driver.nvmlDeviceGetPowerManagementLimit(handle, ctypes.byref(watts))
+if watts.value == 150000:
+    driver.nvmlDeviceSetPowerManagementLimit(handle, 200000)
+"""
+    done = machine.sweep("--caps", "150", "--repeats", "1", "--confirm", "0", program=program)
+    last = done.stderr.splitlines()[-1]
+
+    assert done.returncode == 1
+    assert "the trial says nothing of its cap (" in last and "finished trials are kept" in last
+    assert [trial["cap_watts"] for trial in machine.trials()] == [None]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(0.004, "over after 4 ms, too short for the meter"), (1.5, "over after 1.5 s, too short"), (60.0, "no energy of a GPU could be read")],
+)
+def test_a_command_without_energy_is_told_whether_it_was_too_short_for_the_meter(seconds, words):
+    run = replace(make_record({"NVIDIA H200": 300.0}, 1), duration_s=seconds, devices=(), traces=())
+
+    with pytest.raises(CarbonreportError, match=words):
+        counted_by(run, ())
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--eta", "nan"],
+        ["--settle", "nan"],
+        ["--settle", "inf"],
+        ["--slowdown", "nan"],
+        ["--slowdown", "-1%"],
+        ["--interval", "nan"],
+    ],
+)
+def test_numbers_that_are_none_are_usage_errors(tmp_path, arguments):
+    command = [sys.executable, "-m", "carbonreport", "sweep", "--caps", "150", *arguments, "--", "true"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 2
+    assert arguments[0] in done.stderr and len(done.stderr.splitlines()) == 1
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ import pytest
 from pytest import approx
 
 import carbonreport
+from carbonreport.errors import CarbonreportError
 from carbonreport.model.notes import Note
 from carbonreport.plan.cap_choice import CapRule
 from carbonreport.testing import FakeClock, VirtualGpu, virtual_trace
@@ -210,6 +211,30 @@ def test_ranks_of_torch_add_energy_and_items_and_take_the_longest_time():
     assert (joules, seconds) == (20.0, 7.0)
     assert math.isnan(items)
     assert set(made) == {"cuda"}
+
+
+@pytest.mark.parametrize(
+    ("wishes", "words"),
+    [
+        ({"caps": ["300"]}, r"caps=\['300'\]: give power caps in watts as numbers"),
+        ({"caps": "300"}, "caps='300'"),
+        ({"caps": 300}, "caps=300"),
+        ({"caps": []}, "caps="),
+        ({"caps": [300, 300]}, "each once"),
+        ({"caps": [math.nan]}, "caps="),
+        ({"caps": [True]}, "caps="),
+        ({"slowdown": math.nan}, "slowdown=nan"),
+        ({"slowdown": -0.1}, "slowdown=-0.1"),
+        ({"eta": math.nan}, "eta=nan"),
+        ({"repeats": 0}, "repeats=0"),
+        ({"steps_per_cap": 1.5}, "steps_per_cap=1.5"),
+        ({"warmup_steps": -1}, "warmup_steps=-1"),
+    ],
+)
+def test_what_no_sweep_can_be_made_of_is_one_clear_line(wishes, words):
+    with pytest.raises(CarbonreportError, match=words) as refused:
+        carbonreport.sweep(**{"caps": [300], "steps_per_cap": 10} | wishes)
+    assert "\n" not in str(refused.value)
 
 
 # On the virtual driver, by the public name

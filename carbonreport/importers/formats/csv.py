@@ -13,12 +13,12 @@ from carbonreport.importers.log_file import LogFile
 from carbonreport.importers.moments import moments
 from carbonreport.importers.power_roles import roles_of
 from carbonreport.importers.power_table import read_power_table
-from carbonreport.importers.tables import Cells, Table, header_delimiter, read_table
+from carbonreport.importers.tables import Cells, Table, read_table
+from carbonreport.importers.tabular import is_tabular
 from carbonreport.importers.wishes import Wishes, wishes_of
 from carbonreport.model.notes import Note
 
 FORMAT = "csv"
-_LEAST_LINES = 2
 
 
 def create(options: Mapping[str, str]) -> "AnyTable":
@@ -38,11 +38,10 @@ class AnyTable:
         self._wishes = wishes
 
     def recognises(self, file: LogFile) -> bool:
-        """Whether most lines have the same two or more cells."""
-        if self._wishes.columns or header_delimiter(file.head, self._is_header) is not None:
-            return True
-        lines = [line for line in file.head.splitlines()[:20] if line.strip()]
-        return len(lines) >= _LEAST_LINES and any(_is_regular(lines, delimiter) for delimiter in (",", ";", "\t", "|"))
+        """Whether somebody named its columns, a header has rows under it, or it is rows of numbers."""
+        wishes = self._wishes
+        is_named = any((wishes.columns, wishes.time, wishes.power, wishes.energy, wishes.device, wishes.duration))
+        return is_named or is_tabular(file.head, self._is_header)
 
     def read(self, file: LogFile) -> Imported:
         """One run of power over time; or one run a row of energies."""
@@ -137,12 +136,6 @@ class AnyTable:
 
 def _has_numbers(table: Table, column: str) -> bool:
     return any(quantity(row.get(column))[0] is not None for row in table.rows[:50])
-
-
-def _is_regular(lines: list[str], delimiter: str) -> bool:
-    counts = [line.count(delimiter) for line in lines]
-    usual = max(set(counts), key=counts.count)
-    return usual >= 1 and counts.count(usual) > len(counts) / 2
 
 
 def _without_header(file: LogFile) -> str:

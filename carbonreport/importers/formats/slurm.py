@@ -10,7 +10,7 @@ from carbonreport.importers.json_lines import parsed
 from carbonreport.importers.log_file import LogFile
 from carbonreport.importers.moments import Clock
 from carbonreport.importers.slurm_jobs import SlurmJob, jobs
-from carbonreport.importers.slurm_json import is_accounting, jobs_of_json
+from carbonreport.importers.slurm_json import is_accounting, jobs_of_json, no_accounting
 from carbonreport.importers.slurm_rows import layout_of, rows_of
 from carbonreport.importers.wishes import Wishes, wishes_of
 from carbonreport.model.notes import Note
@@ -49,7 +49,10 @@ class Slurm:
         if file.head.lstrip().startswith("{"):
             return self._of_json(file, rejected)
         layout = layout_of(file.text.split("\n")[:40], self._wishes.columns)
-        columns = set(layout.columns) if layout is not None else set()
+        if layout is None:
+            why = "none of its first lines is a header of sacct, with JobID and State, Elapsed or the like"
+            return imported(FORMAT, file, (), rows=0, wishes=self._wishes, why_not=why)
+        columns = set(layout.columns)
         found = list(jobs(rows_of(file.text.split("\n"), rejected, self._wishes.columns), rejected, zone=self._wishes.zone))
         if not columns & _ENERGIES:
             why = "energy is not derivable: sacct was not asked for it; add ConsumedEnergyRaw and AllocTRES to --format"
@@ -60,12 +63,7 @@ class Slurm:
     def _of_json(self, file: LogFile, rejected: list[Rejected]) -> Imported:
         content = parsed(file.text)
         if not is_accounting(content):
-            what = (
-                "it cannot be read as JSON"
-                if content is None
-                else "it is of squeue, which shows what waits and runs; accounting is what sacct --json writes"
-            )
-            return imported(FORMAT, file, (), rows=0, wishes=self._wishes, why_not=what)
+            return imported(FORMAT, file, (), rows=0, wishes=self._wishes, why_not=no_accounting(content))
         found = list(jobs_of_json(content, rejected))
         return self._imported(file, found, _drafts(found, "utc"), rejected, None, "utc")
 
