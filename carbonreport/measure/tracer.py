@@ -76,6 +76,7 @@ class Run:
         self._pid = 0
         self._parent: str | None = None
         self._claim: Claim | None = None
+        self._own_notes: list[Note] = []
         self.id = plan.new_id()
         self.path: Path | None = None
 
@@ -143,7 +144,7 @@ class Run:
             return None
         sampler.end()
         held, notes = self._take_back()
-        sampler.say_last([knobs_line(one) for one in held], notes)
+        sampler.say_last([knobs_line(one) for one in held], [*self._own_notes, *notes])
         self._restore_variable()
         is_finished = sampler.stop(_STOP_TIMEOUT_S)
         self._queue.close()
@@ -171,6 +172,10 @@ class Run:
             items: Samples, tokens or queries that it handles; may also be set later: `with run.span("eval") as s: s.items = 512`.
         """
         return Occurrence(self._queue, path, items)
+
+    def note(self, note: Note) -> None:
+        """Keep a note that the reader of the record must know; written when the run ends."""
+        self._own_notes.append(note)
 
     @property
     def record(self) -> RunRecord:

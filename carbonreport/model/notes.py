@@ -70,6 +70,7 @@ SLUGS: dict[str, str] = {
     "split-refused": "a board could not be split among its users as asked; the whole board counts",
     "suspended": "the machine slept during the run; that time has no reading",
     "sweep-dry-run": "a sweep of power caps set nothing and ran without a cap alone",
+    "sweep-inside": "power caps were tried inside the run, one after the other; its figures are of all of them together",
     "sweep-no-cap": "your own sweep found no power cap worth it; none was offered",
     "sweep-one-repeat": "each power cap ran once; how far its figures can be trusted is not known",
     "sweep-results-differ": "the program's results differ between power caps, or between runs without one",

@@ -122,9 +122,14 @@ class StepSweep:
         if not self.is_done:
             self._end_span(self._stages[self._at])
         self._put_back()
+        self._run.note(Note("sweep-inside", self._in_words()))
         self._run.stop()
         if kind is None and self.is_done:
             self.result = self._outcome()
+
+    def _in_words(self) -> str:
+        caps = sorted({stage.cap_watts for stage in self._stages if stage.cap_watts is not None})
+        return f"boards were held at {', '.join(f'{watts:g}' for watts in caps)} W and at none, some steps each, and put back between"
 
     # Steps
 

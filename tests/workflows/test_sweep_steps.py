@@ -17,6 +17,7 @@ import carbonreport
 from carbonreport.errors import CarbonreportError
 from carbonreport.model.notes import Note
 from carbonreport.plan.cap_choice import CapRule
+from carbonreport.store import load
 from carbonreport.testing import FakeClock, VirtualGpu, virtual_trace
 from carbonreport.workflows.sweep_loop import StepSweep
 from carbonreport.workflows.sweep_ranks import Alone, TorchTogether
@@ -126,6 +127,14 @@ def test_each_cap_is_charged_the_energy_of_its_own_steps(tmp_path):
     assert [p.energy.value for p in curve.points] == approx([0.6 * 1.2, 0.8 * 1.02], rel=0.01)
     assert sweep.result.choice.cap_watts == 400
     assert {"sweep-unconfirmed"} == {note.slug for note in sweep.result.notes}
+
+
+def test_the_record_says_that_caps_were_tried_inside_the_run(tmp_path):
+    swept(tmp_path, ORDER)
+    (path,) = tmp_path.glob("*.jsonl")
+    notes = {note.slug: note.text for note in load(path).notes}
+
+    assert notes["sweep-inside"].startswith("boards were held at 300, 400 W and at none")
 
 
 def test_boards_are_put_back_between_caps_and_at_the_end(tmp_path):
