@@ -11,6 +11,7 @@ import _ctypes
 import ctypes
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import warnings
@@ -23,6 +24,11 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+
+# A job in the background starts with these ignored, and so would every program that the tests start and send them to.
+for _name, _handler in (("SIGINT", signal.default_int_handler), ("SIGHUP", getattr(signal, "SIG_DFL", None))):
+    if hasattr(signal, _name) and signal.getsignal(getattr(signal, _name)) is signal.SIG_IGN:
+        signal.signal(getattr(signal, _name), _handler)
 
 SOURCES = Path(__file__).parent / "virtual_nvml"
 SONAME = "libnvidia-ml.so.1"
