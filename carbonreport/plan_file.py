@@ -1,5 +1,6 @@
 """Plan <-> file: versioned JSON, bound to a board, a driver and the order of the kernels. Data alone: nothing in it is ever run."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -15,6 +16,7 @@ from carbonreport.plan.table import ClockPair, PlanError
 VERSION = 1
 _MOST_INVOCATIONS = 1_000_000
 _WAY_OUT = "make it with: carbonreport plan solve TABLE -o FILE"
+MEASURED = "measured"  # begins the source of a latency that was
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,11 @@ class UsedLatency(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     effect: Literal["stalls", "late"] = "stalls"
     is_measured: bool = False
 
+    @property
+    def was_measured(self) -> bool:
+        """Whether it is of a file of `carbonreport plan latency`, and not typed by somebody."""
+        return self.is_measured and self.source.startswith(MEASURED)
+
 
 class Ratio(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Over unlocked clocks, with a 90 % interval."""
@@ -80,6 +87,7 @@ class Validated(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         energy_ratio: The same of the energy.
         board: Where.
         requests: Changes of clocks that were asked for in a step.
+        is_order_known: Whether the step was seen to be the work that was planned for; None in files of before.
     """
 
     pairs: int
@@ -87,6 +95,7 @@ class Validated(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     energy_ratio: Ratio
     board: BoundTo
     requests: float
+    is_order_known: bool | None = None
 
 
 class PlanFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -193,7 +202,8 @@ def read_plan(path: Path) -> PlanFile:
     try:
         head = msgspec.json.decode(raw)
         if isinstance(head, dict) and head.get("format") == "carbonreport-plan" and head.get("version") != VERSION:
-            raise PlanError(f"{path.name} is a plan of version {head.get('version')!r}; this carbonreport reads version {VERSION}")
+            version = f"of version {head['version']!r}" if "version" in head else "without a version"
+            raise PlanError(f"{path.name} is a plan {version}; this carbonreport reads version {VERSION}")
         plan = msgspec.convert(head, PlanFile)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise PlanError(f"{path.name} is no plan ({error}); {_WAY_OUT}") from error
@@ -208,8 +218,19 @@ def _nonsense(plan: PlanFile) -> str | None:
     starts = [start for start, _ in plan.segments]
     if not 0 < plan.invocations <= _MOST_INVOCATIONS:
         return f"invocations is {plan.invocations}"
+    if plan.switches < 0:
+        return f"switches is {plan.switches}"
+    other = plan.without_switches
+    if other is not None:
+        for name, value in (("sm_mhz", other.sm_mhz), ("mem_mhz", other.mem_mhz), ("cap_watts", other.cap_watts)):
+            if value is not None and not 0 < value < math.inf:
+                return f"without_switches.{name} is {value}; it must be above 0"
+        if other.kind == "cap" and other.cap_watts is None:
+            return "without_switches.cap_watts is missing"
+    if plan.cap_watts is not None and not 0 < plan.cap_watts < math.inf:
+        return f"cap_watts is {plan.cap_watts}; it must be above 0"
     if plan.kind == "cap":
-        return None if plan.cap_watts is not None and plan.cap_watts > 0 else "cap_watts is missing"
+        return "cap_watts is missing" if plan.cap_watts is None else None
     if not starts or starts[0] != 0 or starts != sorted(set(starts)) or starts[-1] >= plan.invocations:
         return "segments must begin with 0 and rise within the invocations"
     if any(not 0 <= index < len(plan.pairs) for _, index in plan.segments):

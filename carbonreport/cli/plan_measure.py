@@ -40,7 +40,7 @@ class Pairs(click.ParamType):  # type: ignore[type-arg]
 @click.command("latency")
 @click.option("--gpu", metavar="UUID|NUMBER", help="Which board, where several are visible.")
 @click.option("--targets", type=Pairs(), metavar="SM[:MEM],…", help="Clocks to change to. [default: some over the menu]")
-@click.option("--repeats", type=click.IntRange(2, 1000), default=20, show_default=True, help="How often each.")
+@click.option("--repeats", type=click.IntRange(6, 1000), default=20, show_default=True, help="How often each.")
 @click.option("--json", "as_json", is_flag=True, help="The same as JSON.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE.json", help="Keep them, for `plan solve --latencies`.")
 def latency(gpu: str | None, targets: "tuple[ClockPair, ...] | None", repeats: int, as_json: bool, output: Path | None) -> None:

@@ -32,6 +32,23 @@ class Applied:
         return all(done.outcome in IS_DONE or done.outcome == "still-held" for done in self.given_back)
 
 
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """How a run holds its boards.
+
+    Attributes:
+        is_turned: Whether it turns their clocks while it holds them, so that nobody else may hold them.
+        job: Equal for the ranks of one job; "" where it is a rank of none.
+    """
+
+    is_turned: bool = False
+    job: str = ""
+
+
+class TurnedByRank(ControlError):
+    """Another rank of the same job turns the board's clocks: this one has nothing to set."""
+
+
 # Starts the process that puts everything back where this one dies. Entered before the first board is set, left after the last one is back;
 # it asks then whether all of them are.
 Guard = Callable[[Callable[[], bool]], AbstractContextManager[None]]
@@ -46,6 +63,7 @@ def applied(
     boot_id: str,
     guard: Guard,
     foreign: Callable[[str], Lease | None] = lambda device: None,
+    terms: Terms = Terms(),
 ) -> Iterator[Applied]:
     """Hold knobs on boards.
 
@@ -57,8 +75,10 @@ def applied(
         boot_id: The kernel's name of this boot.
         guard: The guardian.
         foreign: Another user's lease of a board from this boot, where there is one.
+        terms: Whether others may hold the boards too, and whose ranks they are.
 
     Raises:
+        TurnedByRank: Another rank of this job turns a board's clocks.
         ControlRefused: A board cannot take its knobs, or took them without keeping them; nothing is set on any board.
         ControlDenied: This user may not set them.
         ControlError: Another run holds a board with other knobs; the journal cannot be written; a board does not answer.
@@ -70,9 +90,9 @@ def applied(
         with leases.turn() as turn:
             for device, knobs in wanted.items():
                 refuse_foreign(foreign(device))
-                here.before[device] = _ready(turn, device, knobs, controller, boot_id)
+                here.before[device] = _ready(turn, device, knobs, controller, boot_id, terms)
             for device, knobs in wanted.items():
-                here.after[device] = _set_one(turn, here.before[device], knobs, controller, owner, boot_id, leases.uid)
+                here.after[device] = _set_one(turn, here.before[device], knobs, controller, owner, boot_id, leases.uid, terms)
         yield here
 
 
@@ -90,7 +110,7 @@ def refuse_foreign(lease: Lease | None) -> None:
     )
 
 
-def _ready(turn: Turn, device: str, knobs: Knobs, controller: Controller, boot_id: str) -> BoardState:
+def _ready(turn: Turn, device: str, knobs: Knobs, controller: Controller, boot_id: str, terms: Terms) -> BoardState:
     """The board's state before the first run that holds it; refused where it cannot take the knobs or is held otherwise.
 
     What dead runs left on it is put back first.
@@ -101,6 +121,8 @@ def _ready(turn: Turn, device: str, knobs: Knobs, controller: Controller, boot_i
     lease = turn.read(device)
     if lease is not None and lease.pid_namespace not in ("", pid_namespace()):
         raise ControlError(f"{device} is held by a run in another container with {lease.knobs.in_words()}; wait for its end")
+    if lease is not None and (terms.is_turned or lease.is_turned):
+        raise _taken(lease, terms)
     if lease is not None and lease.knobs != knobs:
         raise ControlError(
             f"{device} is held by another run (process {lease.holders[0].pid}) with {lease.knobs.in_words()}, so that {knobs.in_words()} cannot be set; "
@@ -113,14 +135,28 @@ def _ready(turn: Turn, device: str, knobs: Knobs, controller: Controller, boot_i
     return state if lease is None else replace(state, limit_watts=lease.before_watts)
 
 
-def _set_one(turn: Turn, before: BoardState, knobs: Knobs, controller: Controller, owner: Holder, boot_id: str, uid: int) -> BoardState:
+def _taken(lease: Lease, terms: Terms) -> ControlError:
+    """Clocks that are turned have one owner at a time."""
+    holder = lease.holders[0]
+    if lease.is_turned and terms.is_turned and terms.job and lease.job == terms.job:
+        return TurnedByRank(f"another rank of this job (process {holder.pid}) turns the clocks of {lease.device}")
+    return ControlError(
+        f"{lease.device} is held by another run (process {holder.pid}) with {lease.knobs.in_words()}: clocks that are turned have one owner at a time; "
+        "wait for its end"
+    )
+
+
+def _set_one(
+    turn: Turn, before: BoardState, knobs: Knobs, controller: Controller, owner: Holder, boot_id: str, uid: int, terms: Terms
+) -> BoardState:
     device = before.uuid
     held = turn.read(device)
     if held is not None:
         holders = (*(holder for holder in held.holders if is_alive(holder)), owner)
         turn.write(Lease(FORMAT_VERSION, device, boot_id, held.uid, held.before_watts, knobs, holders, pid_namespace()))
     else:
-        turn.write(Lease(FORMAT_VERSION, device, boot_id, uid, before.limit_watts, knobs, (owner,), pid_namespace()))
+        how = (pid_namespace(), terms.is_turned, terms.job)
+        turn.write(Lease(FORMAT_VERSION, device, boot_id, uid, before.limit_watts, knobs, (owner,), *how))
     controller.set(device, knobs)
     after = controller.read(device)
     if knobs.power_cap_watts is not None and not is_same_limit(after.limit_watts, knobs.power_cap_watts):

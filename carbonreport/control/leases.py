@@ -38,6 +38,8 @@ class Lease(msgspec.Struct, frozen=True):
         knobs: What was set.
         holders: Processes that want it so.
         pid_namespace: In which the holders' numbers count: a container's are not the host's.
+        is_turned: Whether its one holder turns clocks while it holds the board: nobody else holds it meanwhile.
+        job: Equal for the ranks of one job; "" where the holder is a rank of none.
     """
 
     carbonreport_lease: int
@@ -48,6 +50,8 @@ class Lease(msgspec.Struct, frozen=True):
     knobs: Knobs
     holders: tuple[Holder, ...]
     pid_namespace: str = ""
+    is_turned: bool = False
+    job: str = ""
 
 
 class BadLease(ControlError):

@@ -1,13 +1,14 @@
 """Caps and clocks of a run: which boards, set before the first step, proven and put back at its end."""
 
 import os
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from functools import partial
 
-from carbonreport.control.applied import Applied, applied
+from carbonreport.control.applied import Applied, Terms, applied
 from carbonreport.control.controller import BoardState, ControlDenied, ControlError, Controller, is_same_limit
 from carbonreport.control.giveback import IS_DONE
 from carbonreport.control.guardian import guarded_by_a_process
@@ -16,13 +17,16 @@ from carbonreport.control.leases import Leases, boot_id, control_folder, foreign
 from carbonreport.control.means import opened
 from carbonreport.control.rights import advice
 from carbonreport.errors import CarbonreportError
+from carbonreport.measure.ranks import rank_of
 from carbonreport.model.knobs import Knobs, KnobsHeld
 from carbonreport.model.notes import Note
 from carbonreport.workflows.knobs_denied import KnowsDenied
+from carbonreport.workflows.knobs_turned import TurnedClocks
 from carbonreport.workflows.plan_clocks import Achieved, watched_by_nvml
 
 NANOSECONDS_PER_SECOND = 1e9
 ABANDONED: list[ExitStack] = []
+_LONGEST_CALL_S = 2.0  # a driver that hangs must not hold the end of the program back
 # Opens the controller and finds the boards of the run: (controller, UUIDs with their numbers).
 Opened = AbstractContextManager[Controller]
 
@@ -39,6 +43,8 @@ class RunKnobs:
         guarded: Starts the guardian.
         clock_s: Seconds for the time that is counted. [s]
         watched: Looks at the clocks of boards once a second while the block lasts.
+        is_turned: Whether clocks are turned while the boards are held: nobody else may hold them then.
+        longest_call_s: How long the end waits for a call of another thread. [s]
     """
 
     def __init__(
@@ -52,16 +58,20 @@ class RunKnobs:
         guarded: Callable[..., AbstractContextManager[None]] = guarded_by_a_process,
         clock_s: Callable[[], float] = time.monotonic,
         watched: Callable[[Sequence[str]], AbstractContextManager[Achieved]] | None = None,
+        is_turned: bool = False,
+        longest_call_s: float = _LONGEST_CALL_S,
     ) -> None:
         self._asked, self._is_optional, self._environ = asked, is_optional, environ
         self._watched = watched or watched_by_nvml
         self._open, self._find, self._clock_s = open_controller, find_boards or boards_here, clock_s
-        self._guarded = guarded
+        self._guarded, self._is_turned, self._longest_call_s = guarded, is_turned, longest_call_s
+        self._turning = threading.Lock()  # one thread at a time calls the driver; the end waits for it
+        self._is_left = False
         self._undo = ExitStack()
         self._controller: Controller | None = None
         self._applied: Applied | None = None
         self._wanted: dict[str, Knobs] = {}
-        self._now: dict[str, Knobs] = {}
+        self._clocks: TurnedClocks | None = None
         self._achieved: Achieved | None = None
         self._switches: int | None = None
         self._began_s = 0.0
@@ -85,12 +95,14 @@ class RunKnobs:
         owner = this_process()
         foreign = partial(foreign_lease, uid=os.getuid(), environ=self._environ)
         guard = partial(self._guarded, owner=owner, devices=tuple(self._wanted), leases=leases, environ=self._environ)
+        rank = rank_of(self._environ, os.getppid())
+        terms = Terms(self._is_turned, "" if rank is None else rank.job)
         try:
-            here = self._undo.enter_context(applied(controller, self._wanted, leases, owner, boot_id(), guard, foreign))
+            here = self._undo.enter_context(applied(controller, self._wanted, leases, owner, boot_id(), guard, foreign, terms))
         except ControlDenied as error:
             raise ControlDenied(f"{error}; {advice(os.getuid(), self._environ)}") from error
         self._controller, self._applied, self._began_s = controller, here, self._clock_s()
-        self._now = dict(self._wanted)
+        self._clocks = TurnedClocks(controller, self._wanted)
         clocked = [device for device, knobs in self._wanted.items() if knobs.has_clocks]
         self._achieved = self._undo.enter_context(self._watched(clocked)) if clocked else None
         return tuple(
@@ -106,32 +118,50 @@ class RunKnobs:
     def turn(self, clocks: Knobs) -> None:
         """Ask for other clocks while the run holds the boards; a clock of None is unlocked.
 
-        Only clocks that were asked for at the start can be turned: those alone are in the journal, and are taken back after a crash.
+        Only clocks that were asked for at the start can be turned, and up to those: they alone are in the journal, and are taken back after a crash.
 
         Raises:
-            ControlError: A board does not take them, or nothing is held.
+            ControlError: A board does not take them, or nothing is held; every board was tried.
         """
-        if self._controller is None or self._applied is None:
-            raise ControlError("no board is held: clocks are turned between start and stop")
-        for device, held in self._wanted.items():
-            wanted = _within(clocks, held, device)
-            before, self._now[device] = self._now[device], wanted
-            free = Knobs(
-                sm_clock_mhz=before.sm_clock_mhz if wanted.sm_clock_mhz is None else None,
-                mem_clock_mhz=before.mem_clock_mhz if wanted.mem_clock_mhz is None else None,
-            )
-            lock = Knobs(
-                sm_clock_mhz=wanted.sm_clock_mhz if wanted.sm_clock_mhz != before.sm_clock_mhz else None,
-                mem_clock_mhz=wanted.mem_clock_mhz if wanted.mem_clock_mhz != before.mem_clock_mhz else None,
-            )
-            if free.has_clocks:
-                self._controller.restore(device, None, free)
-            if lock.has_clocks:
-                self._controller.set(device, lock)
-        self._switches = (self._switches or 0) + 1
+        try:
+            with self._turning:
+                if self._applied is None or self._clocks is None:
+                    raise ControlError("no board is held: clocks are turned between start and stop")
+                self._clocks.turn(clocks)
+                self._switches = (self._switches or 0) + 1
+        finally:
+            if self._is_left and self._turning.acquire(blocking=False):
+                try:
+                    self._stop()  # the run has ended while this call was under way
+                finally:
+                    self._turning.release()
 
     def stop(self) -> tuple[tuple[KnobsHeld, ...], tuple[Note, ...]]:
         """See Setting."""
+        if self._applied is None:
+            return (), ()
+        if not self._turning.acquire(timeout=self._longest_call_s):
+            self._is_left = True
+            if not self._turning.acquire(blocking=False):
+                return self._left()
+        try:
+            return self._stop()
+        finally:
+            self._turning.release()
+
+    def _left(self) -> tuple[tuple[KnobsHeld, ...], tuple[Note, ...]]:
+        """A call has not returned: it takes back when it does, and the guardian does where this process ends first."""
+        here = self._applied
+        if here is None:
+            return (), ()
+        held = tuple(
+            KnobsHeld(device, knobs, here.before[device].limit_watts, here.after[device].enforced_watts)
+            for device, knobs in self._wanted.items()
+        )
+        text = f"a call to the driver had not returned {self._longest_call_s:g} s after the end: {', '.join(self._wanted)} "
+        return held, (Note("knobs-not-restored", f"{text}are put back when it does, or when this process has ended"),)
+
+    def _stop(self) -> tuple[tuple[KnobsHeld, ...], tuple[Note, ...]]:
         here, controller = self._applied, self._controller
         if here is None or controller is None:
             return (), ()
@@ -193,13 +223,6 @@ def boards_here(environ: Mapping[str, str]) -> list[tuple[int, str]]:
     from carbonreport.measure.meters.nvml import boards_of_run
 
     return [(board.index, board.uuid) for board in boards_of_run(nvml.binding(), environ)]
-
-
-def _within(clocks: Knobs, held: Knobs, device: str) -> Knobs:
-    for name in ("sm_clock_mhz", "mem_clock_mhz"):
-        if getattr(clocks, name) is not None and getattr(held, name) is None:
-            raise ControlError(f"{device} is held with {held.in_words()}: {clocks.in_words()} would not be taken back after a crash")
-    return replace(clocks, power_cap_watts=None)
 
 
 def _read(controller: Controller, device: str) -> BoardState | None:

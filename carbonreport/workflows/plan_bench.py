@@ -1,13 +1,11 @@
 """Measures steps of the caller's own program on real boards: a record for the phases, the energy counter for the whole step."""
 
 import contextlib
-import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -15,22 +13,19 @@ from carbonreport import nvml
 from carbonreport.errors import CarbonreportError
 from carbonreport.measure.clock import boot_ns
 from carbonreport.measure.tracer import Run
-from carbonreport.plan.table import PlanError
 from carbonreport.store import load
 from carbonreport.workflows.begin import plan_run
 from carbonreport.workflows.place import PlaceOptions
 from carbonreport.workflows.plan_clocks import watched_by_nvml
 from carbonreport.workflows.plan_run import gpu_marks
 from carbonreport.workflows.plan_stage import STEP, Stage, phases_of
+from carbonreport.workflows.plan_step import SpanOf, Step
 from carbonreport.workflows.plan_ticks import TickWatch, beside_in_a_thread, nvml_joules, per_step
 
 _WATCHED_EVERY_S = 0.2
 _SYNC_EVERY_S = 0.25  # how far the program may run ahead of its GPU
 _LEAST_STEPS = 3
 
-SpanOf = Callable[[str], AbstractContextManager[Any]]
-# One step of the program; it marks its phases: `with span("forward"): …`.
-Step = Callable[[SpanOf], object]
 Enter = Callable[[str], None]
 
 
@@ -191,30 +186,6 @@ def _spans(span: SpanOf, enter: Enter | None) -> SpanOf:
                 yield
             finally:
                 open_names.pop()
-                if open_names:
-                    enter("/".join(open_names))
+                enter("/".join(open_names))
 
     return told
-
-
-def step_of(text: str) -> Step:
-    """The function of "module:function"; the working folder is looked into first.
-
-    Raises:
-        PlanError: There is none.
-    """
-    name, _, function = text.partition(":")
-    if not name or not function:
-        raise PlanError(
-            f"{text!r} names no step: write MODULE:FUNCTION, such as train:step, a function that takes `span` and runs one step"
-        )
-    if os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())
-    try:
-        found = getattr(import_module(name), function, None)
-    except ModuleNotFoundError as error:
-        raise PlanError(f"{text!r}: {error}; give a module of the working folder or an installed one") from error
-    if not callable(found):
-        raise PlanError(f"{text!r}: the module {name} has no function {function}")
-    step: Step = found
-    return step

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from carbonreport.control.hooks.follow import TOGETHER
 from carbonreport.workflows.plan_stage import Stage
 
 
@@ -11,7 +12,7 @@ class Group:
     """One row of the table.
 
     Attributes:
-        name: Its first phase, at whose begin clocks are turned.
+        name: Its phases as they follow each other; clocks are turned at the begin of the first one.
         members: Its phases.
         positions: Where it begins in a step.
     """
@@ -58,7 +59,7 @@ def _group(sequence: Sequence[str], members: tuple[str, ...]) -> Group | None:
     runs = [_run(sequence, start, members) for start in starts]
     if len(set(runs)) != 1:
         return None
-    return Group(runs[0][0], members, tuple(starts)) if runs[0].count(runs[0][0]) == 1 else None
+    return Group(TOGETHER.join(dict.fromkeys(runs[0])), members, tuple(starts)) if runs[0].count(runs[0][0]) == 1 else None
 
 
 def _run(sequence: Sequence[str], start: int, members: tuple[str, ...]) -> tuple[str, ...]:

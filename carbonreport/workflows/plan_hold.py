@@ -4,12 +4,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from carbonreport.control.controller import BoardState, ControlRefused, refusal
-from carbonreport.control.hooks.switcher import Follow, Marks, Switcher
+from carbonreport.control.hooks.follow import Follow
+from carbonreport.control.hooks.switcher import Marks, Switcher
 from carbonreport.control.means import opened
 from carbonreport.errors import CarbonreportError
 from carbonreport.model.knobs import Knobs
 from carbonreport.plan.table import UNLOCKED, ClockPair
 from carbonreport.workflows.knobs import RunKnobs, boards_here
+from carbonreport.workflows.plan_apply import kept
 from carbonreport.workflows.plan_bench import Enter
 from carbonreport.workflows.plan_owners import refuse_other_owners
 from carbonreport.workflows.plan_pairs import knobs_of
@@ -55,7 +57,7 @@ def held(knobs: Knobs, devices: tuple[str, ...], environ: Mapping[str, str], say
         ControlError: They are refused, or another owner is seen; nothing was set.
     """
     refuse_other_owners(devices, environ)
-    run = RunKnobs(dict.fromkeys(devices, knobs), is_optional=False, environ=environ)
+    run = RunKnobs(dict.fromkeys(devices, knobs), is_optional=False, environ=environ, is_turned=True)
     run.start()
     try:
         yield lambda pair: run.turn(knobs_of(pair))
@@ -67,7 +69,8 @@ def held(knobs: Knobs, devices: tuple[str, ...], environ: Mapping[str, str], say
 @contextmanager
 def followed(follow: Follow, turn: Callable[[ClockPair], None], marks: Marks | None) -> Iterator[tuple[Enter, Switcher]]:
     """Follow a plan's phases from a helper thread while the block lasts."""
-    switcher = Switcher(follow, marks, turn)
+    switcher = Switcher(follow, marks, turn, guard=kept)
+    turn(follow.rest)
     switcher.start()
     try:
         yield switcher.enter, switcher

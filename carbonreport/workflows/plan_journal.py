@@ -3,7 +3,8 @@
 import contextlib
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
@@ -23,6 +24,8 @@ class Identity(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         is_dry: Whether no clock was set.
         seconds: Of each stage. [s]
         settle_s: Left out before each. [s]
+        source: Hash of the code of the step; "" where it cannot be read.
+        arguments: Hash of what the step was bound to.
         version: Of the format.
     """
 
@@ -33,12 +36,15 @@ class Identity(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     is_dry: bool
     seconds: float
     settle_s: float
-    version: int = 1
+    source: str = ""
+    arguments: str = ""
+    version: int = 2
 
 
 class _Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     key: str
     stage: Stage
+    at: str = ""
 
 
 class StageJournal:
@@ -47,18 +53,26 @@ class StageJournal:
     Args:
         file: Descriptor, at its end.
         stages: What it held.
+        last: When the last of them was measured; "" where there is none.
+        now: The time of day in UTC.
     """
 
-    def __init__(self, file: int, stages: dict[str, Stage]) -> None:
-        self._file, self._stages = file, stages
+    def __init__(
+        self, file: int, stages: dict[str, Stage], last: str = "", now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    ) -> None:
+        self._file, self._stages, self.last, self._now = file, stages, last, now
 
     def get(self, key: str) -> Stage | None:
         """A finished stage."""
         return self._stages.get(key)
 
+    def under(self, begin: str) -> dict[str, Stage]:
+        """Finished stages whose keys begin so."""
+        return {key: stage for key, stage in self._stages.items() if key.startswith(begin)}
+
     def add(self, key: str, stage: Stage) -> None:
         """Keep a finished stage."""
-        _append(self._file, _Line(key, stage))
+        _append(self._file, _Line(key, stage, f"{self._now():%Y-%m-%d %H:%M} UTC"))
         self._stages[key] = stage
 
 
@@ -80,12 +94,13 @@ def opened_stages(path: Path, wanted: Identity) -> Iterator[StageJournal]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             raise CarbonreportError(f"another process goes on with {path} now; wait for it, or give another --out") from error
-        yield StageJournal(file, _read(file, path, wanted))
+        lines = _read(file, path, wanted)
+        yield StageJournal(file, {line.key: line.stage for line in lines}, lines[-1].at if lines else "")
     finally:
         os.close(file)
 
 
-def _read(file: int, path: Path, wanted: Identity) -> dict[str, Stage]:
+def _read(file: int, path: Path, wanted: Identity) -> list[_Line]:
     """Whole lines; one that was cut off by a kill is taken away."""
     text = b""
     while part := os.read(file, 1 << 16):
@@ -96,7 +111,7 @@ def _read(file: int, path: Path, wanted: Identity) -> dict[str, Stage]:
     first, *rest = whole.splitlines() or [b""]
     if not first:
         _append(file, wanted)
-        return {}
+        return []
     try:
         held = msgspec.json.decode(first, type=Identity)
         lines = [msgspec.json.decode(line, type=_Line) for line in rest]
@@ -108,7 +123,7 @@ def _read(file: int, path: Path, wanted: Identity) -> dict[str, Stage]:
         raise CarbonreportError(
             f"{path} holds stages of another {name.replace('_', ' ')} ({getattr(held, name)}, now {getattr(wanted, name)}): give another --out, or remove it"
         )
-    return {line.key: line.stage for line in lines}
+    return lines
 
 
 def _append(file: int, line: msgspec.Struct) -> None:

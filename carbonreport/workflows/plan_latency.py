@@ -16,13 +16,14 @@ import msgspec
 from carbonreport.errors import OutputError
 from carbonreport.plan.switching import Latency
 from carbonreport.plan.table import UNLOCKED, ClockPair, PlanError
-from carbonreport.plan_file import BoundTo
+from carbonreport.plan_file import MEASURED, BoundTo
 from carbonreport.workflows.plan_profile import Turn
 
 _READINGS = 30  # that tell the speed under a pair
 _IN_A_ROW = 3  # readings at the new speed that end the wait
 _TOLERANCE_SD, _GAP_SHARE = 4.0, 0.15  # how near a reading is to count: this many deviations, or this share of the step between both speeds
 _LEAST_GAP = 0.02
+_LEAST_SEEN = 5  # of one target; fewer have no range
 _OF_SORTED = 0.9
 VERSION = 1
 
@@ -204,7 +205,12 @@ def latencies_of(file: LatencyFile) -> tuple[Latency, Latency | None, tuple[tupl
     Raises:
         PlanError: Nothing was measured.
     """
-    source = f"measured on {file.board.uuid or file.board.model} ({file.method})"
+    few = next((row for row in file.rows if 0 < row.seen < _LEAST_SEEN), None)
+    if few is not None:
+        raise PlanError(
+            f"to {few.pair}: {few.seen} of {few.asked} changes were seen, fewer than {_LEAST_SEEN}; measure again with more --repeats"
+        )
+    source = f"{MEASURED} on {file.board.uuid or file.board.model} ({file.method})"
     own = [
         (row.pair, Latency(row.median_s, row.low_s, row.high_s, source))
         for row in file.rows
@@ -236,8 +242,33 @@ def read_latencies(path: Path) -> LatencyFile:
         PlanError: It cannot be read, or is none.
     """
     try:
-        return msgspec.json.decode(path.read_bytes(), type=LatencyFile)
+        file = msgspec.json.decode(path.read_bytes(), type=LatencyFile)
     except OSError as error:
         raise PlanError(f"cannot read {path}: {error.strerror or error}; make it with: carbonreport plan latency -o FILE") from error
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise PlanError(f"{path.name} holds no latencies ({error}); make it with: carbonreport plan latency -o FILE") from error
+    reason = _nonsense(file)
+    if reason:
+        raise PlanError(f"{path.name} holds no latencies: {reason}; make it with: carbonreport plan latency -o FILE")
+    return file
+
+
+def _nonsense(file: LatencyFile) -> str:
+    """What cannot be in a file of latencies; "" where all can."""
+    if file.version != VERSION:
+        return f"it is of version {file.version}, this carbonreport reads version {VERSION}"
+    for row in file.rows:
+        for name, mhz in (("sm_mhz", row.sm_mhz), ("mem_mhz", row.mem_mhz)):
+            if mhz is not None and mhz <= 0:
+                return f"{name} is {mhz}; it must be above 0"
+        if not 0 <= row.seen <= row.asked:
+            return f"{row.seen} of {row.asked} changes cannot have been seen"
+        seconds = [row.low_s, row.median_s, row.p90_s, row.high_s]
+        known = [value for value in seconds if value is not None]
+        if (len(known) != len(seconds)) if row.seen else known:
+            return f"to {row.pair}: {row.seen} changes were seen, and {len(known)} of 4 figures are there"
+        if known != sorted(known) or any(not 0 < value < math.inf for value in known):
+            return (
+                f"to {row.pair}: low, median, 90 % and high must be above 0 and rise, they are {', '.join(f'{value:g}' for value in known)}"
+            )
+    return ""

@@ -11,13 +11,14 @@ from carbonreport.model.knobs import Knobs
 from carbonreport.plan.identity import sequence_hash
 from carbonreport.plan.table import UNLOCKED, ClockPair
 from carbonreport.plan_file import BoardNow, PlanFile, Validated, read_plan, write_plan
-from carbonreport.workflows.plan_bench import Step, TracedBench, step_of
+from carbonreport.workflows.plan_bench import TracedBench
 from carbonreport.workflows.plan_hold import followed, held, refuse_pairs, states_here
 from carbonreport.workflows.plan_journal import Identity, opened_stages
-from carbonreport.workflows.plan_owners import boards_now, refuse
+from carbonreport.workflows.plan_owners import boards_now, refuse, refuse_other_owners
 from carbonreport.workflows.plan_pairs import coarse_grid, envelope
 from carbonreport.workflows.plan_profile import Profile, Profiled, ProfilePlan, Turn, write_table
 from carbonreport.workflows.plan_run import gpu_marks
+from carbonreport.workflows.plan_step import Step, arguments_of, refuse_no_span, source_of, step_of
 from carbonreport.workflows.plan_validate import Validation, checked, with_validation
 
 Say = Callable[[str], None]
@@ -114,7 +115,8 @@ def plan_profile(
             None if is_dry or wanted.pairs is not None else states[0],
             wanted.every,
         )
-        same = Identity(called, sequence_hash(bench.sequence()), devices, board.driver, is_dry, seconds, wanted.settle_s)
+        code = (source_of(run_step), arguments_of(run_step))
+        same = Identity(called, sequence_hash(bench.sequence()), devices, board.driver, is_dry, seconds, wanted.settle_s, *code)
         with opened_stages(Path(folder) / (DRY_JOURNAL if is_dry else JOURNAL), same) as journal:
             return Profile(plan, bench, turn, journal, say).run()
 
@@ -149,7 +151,9 @@ def _turn_nothing(pair: ClockPair) -> None:
 def _named(step: Step | str, name: str | None) -> tuple[Step, str]:
     if isinstance(step, str):
         return step_of(step), name or step
-    return step, name or f"{getattr(step, '__module__', '')}:{getattr(step, '__qualname__', 'step')}"
+    called = name or f"{getattr(step, '__module__', '')}:{getattr(step, '__qualname__', 'step')}"
+    refuse_no_span(step, called)
+    return step, called
 
 
 def plan_validate(
@@ -174,11 +178,12 @@ def plan_validate(
     boards = boards_now(environ)
     refuse(read, boards, environ)
     devices = tuple(board.uuid for board in boards if board.uuid is not None)
+    refuse_other_owners(devices, environ)
     marks, why_not = gpu_marks() if read.switches else (None, "")
     bench = TracedBench(run_step, Path(folder), environ, devices)
-    checked(read, boards[0], bench.sequence(), why_not)
-    pairs_of_plan = [ClockPair(*pair) for pair in read.pairs]
-    with held(envelope(pairs_of_plan), devices, environ, say) as turn:
+    follow = checked(read, boards[0], bench.sequence(), why_not)
+    clocks = [ClockPair(*pair) for pair in read.pairs] + ([] if follow is None else [follow.rest])
+    with held(envelope(clocks), devices, environ, say) as turn:
         validation = Validation(read, boards[0], bench, turn, lambda follow: followed(follow, turn, marks), say, why_not)
         found = validation.run(pairs, seconds, settle_s)
     kept = with_validation(read, found)

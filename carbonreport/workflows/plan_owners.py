@@ -10,7 +10,7 @@ from carbonreport.plan_file import BoardNow, PlanFile, mismatch
 
 
 def refuse(plan: PlanFile, boards: Sequence[BoardNow], environ: Mapping[str, str], sequence_hash: str | None = None) -> None:
-    """Refuse a plan of another board, driver or order of kernels, and clocks that another owner turns.
+    """Refuse a plan of another board, driver or order of kernels, and clocks that a scheduler turns. Other runs are refused where boards are taken.
 
     Raises:
         ControlError: With the reason; nothing was set.
@@ -21,20 +21,25 @@ def refuse(plan: PlanFile, boards: Sequence[BoardNow], environ: Mapping[str, str
         why = mismatch(plan, board, sequence_hash)
         if why:
             raise ControlError(f"{why}; nothing was set on any GPU")
-    refuse_other_owners([board.uuid for board in boards if board.uuid], environ)
+    refuse_scheduler(environ)
 
 
-def refuse_other_owners(devices: Sequence[str], environ: Mapping[str, str]) -> None:
-    """Refuse to turn clocks that a scheduler or another run turns.
-
-    Raises:
-        ControlError: Somebody else is seen.
-    """
+def refuse_scheduler(environ: Mapping[str, str]) -> None:
+    """Refuse to turn clocks that a scheduler turns. Raises ControlError."""
     for name, value in environ.items():
         if name.startswith("SLURM_") and name.endswith("GPU_FREQ") and value.strip():
             raise ControlError(
                 f"Slurm sets the clocks of this job ({name}={value}): leave out --gpu-freq, or the plan; nothing was set on any GPU"
             )
+
+
+def refuse_other_owners(devices: Sequence[str], environ: Mapping[str, str]) -> None:
+    """Refuse to measure on boards whose clocks a scheduler or another run turns, before it takes long; `applied` sees it under the lease.
+
+    Raises:
+        ControlError: Somebody else is seen.
+    """
+    refuse_scheduler(environ)
     leases = Leases(control_folder(os.getuid(), environ), os.getuid(), is_made=False)
     if not leases.exists():
         return

@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from carbonreport.control.controller import BoardState
+from carbonreport.control.hooks.follow import TOGETHER
 from carbonreport.errors import CarbonreportError, OutputError
+from carbonreport.plan.identity import sequence_hash
 from carbonreport.plan.table import UNLOCKED, ClockPair
 from carbonreport.plan_files.table_csv import WHOLE
 from carbonreport.render.digits import duration
@@ -135,10 +137,20 @@ class Profile:
 
     def _round(self, name: str, pairs: Sequence[ClockPair], seed: int) -> None:
         order = stage_order(pairs, self.plan.repeats, seed)
-        counts: dict[ClockPair, int] = {}
-        for left, pair in zip(range(len(order) - 1, -1, -1), order, strict=True):
-            number = counts[pair] = counts.get(pair, -1) + 1
-            self._stages.append((pair, self._one(f"{name}:{written(pair)}:{number}", pair, left)))
+        keys = stage_keys(name, order)
+        self._stages += self._reused(name, keys)
+        for left, (key, pair) in zip(range(len(order) - 1, -1, -1), zip(keys, order, strict=True), strict=True):
+            self._stages.append((pair, self._one(key, pair, left)))
+
+    def _reused(self, name: str, keys: Sequence[str]) -> list[tuple[ClockPair, Stage]]:
+        """Say what is taken from the journal; with unlocked clocks as they were beside stages of before."""
+        known = [key for key in keys if self.journal.get(key) is not None]
+        before = [stage for key, stage in self.journal.under(f"{name}:{written(UNLOCKED)}:").items() if key not in keys]
+        if known:
+            self.say(
+                f"{len(known)} of {len(keys)} stages from the journal, the last of {self.journal.last}; --out or its removal measures anew"
+            )
+        return [(UNLOCKED, stage) for stage in before]
 
     def _one(self, key: str, pair: ClockPair, left: int) -> Stage:
         held = self.journal.get(key)
@@ -153,6 +165,17 @@ class Profile:
             raise CarbonreportError(f"{error}; finished stages are kept: the same command goes on with them") from error
         self.journal.add(key, stage)
         return stage
+
+
+def stage_keys(name: str, order: Sequence[ClockPair]) -> tuple[str, ...]:
+    """What stages are called in the journal: unlocked clocks are those of one order alone, so that they are measured again beside pairs that are added."""
+    of_order = sequence_hash(written(pair) for pair in order)[:12]
+    counts: dict[ClockPair, int] = {}
+    keys = []
+    for pair in order:
+        number = counts[pair] = counts.get(pair, -1) + 1
+        keys.append(f"{name}:{written(pair)}:{number}" + (f":{of_order}" if pair == UNLOCKED else ""))
+    return tuple(keys)
 
 
 def stage_order(pairs: Sequence[ClockPair], repeats: int, seed: int) -> tuple[ClockPair, ...]:
@@ -199,7 +222,8 @@ def table_text(profiled: Profiled, facts: Mapping[str, str]) -> str:
             seconds, joules, joules_sd = group.cost(stage)
             at = " ".join(str(position) for position in group.positions)
             cells = [f"{seconds:.9g}", f"{joules:.9g}", f"{joules_sd:.3g}"]
-            writer.writerow([group.name, group.name.partition("/")[0], at, len(group.positions), *clocks, *cells])
+            first = group.name.partition(TOGETHER)[0]
+            writer.writerow([group.name, first.partition("/")[0], at, len(group.positions), *clocks, *cells])
         writer.writerow([WHOLE, "", 0, 1, *clocks, f"{stage.seconds:.9g}", f"{stage.joules:.9g}", ""])
     return out.getvalue()
 

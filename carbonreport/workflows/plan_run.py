@@ -29,7 +29,7 @@ class PlannedRun(Run):
 
     def span(self, path: str, *, items: float | None = None) -> Occurrence:
         """See Run; a span whose name is a phase of the plan begins that phase."""
-        return _Phase(self.enter, self._queue, path, items)
+        return _Phase(self._clock_plan, self._queue, path, items)
 
     def follow(self, model: Any, optimiser: Any = None, *, modules: tuple[str, ...] = ()) -> Callable[[], None]:
         """Let forward, backward, optimiser and named modules of PyTorch begin phases; gives back what takes the hooks away."""
@@ -41,21 +41,22 @@ class PlannedRun(Run):
 class _Phase(Occurrence):
     """A span that begins a phase, and gives back to the one around it."""
 
-    __slots__ = ("_enter",)
+    __slots__ = ("_knobs",)
 
-    def __init__(self, enter: Callable[[str], None], recorder: SpanQueue, name: str, items: float | None) -> None:
+    def __init__(self, knobs: PlanKnobs, recorder: SpanQueue, name: str, items: float | None) -> None:
         super().__init__(recorder, name, items)
-        self._enter = enter
+        self._knobs = knobs
 
     def __enter__(self) -> Occurrence:
         found = super().__enter__()
-        self._enter(self.path)
+        if self._knobs.switcher is not None:
+            self._knobs.switcher.begin(self.path)
         return found
 
     def __exit__(self, *error: object) -> None:
         super().__exit__(*error)
-        if self.parent is not None:
-            self._enter(self.parent.path)
+        if self._knobs.switcher is not None:
+            self._knobs.switcher.leave(self.path, "" if self.parent is None else self.parent.path)
 
 
 def gpu_marks() -> tuple[Any, str]:

@@ -122,20 +122,23 @@ class VirtualBoard:
     def bench(self, **more):
         return VirtualBench(self.driver, self.nvml, **more)
 
-    def knobs(self, asked, achieved=None):
+    def knobs(self, asked, achieved=None, environ=None, **more):
         @contextmanager
         def opened(environ):
             yield NvmlController(self.nvml)
 
+        settings = {
+            "open_controller": opened,
+            "guarded": lambda is_all_back, **settings: nullcontext(),
+        } | more
         return RunKnobs(
             asked,
             is_optional=False,
-            environ={**os.environ, "CARBONREPORT_CONTROL_DIR": str(self.folder / "control")},
-            open_controller=opened,
+            environ={**os.environ, "CARBONREPORT_CONTROL_DIR": str(self.folder / "control"), **(environ or {})},
             find_boards=lambda environ: [(0, self.uuid)],
-            guarded=lambda is_all_back, **settings: nullcontext(),
             clock_s=lambda: self.driver.boot_ns() / 1e9,
             watched=lambda devices: nullcontext(achieved or Achieved()),
+            **settings,
         )
 
     @contextmanager
@@ -151,6 +154,7 @@ class VirtualBoard:
     @contextmanager
     def followed(self, follow, turn):
         """Phases are reached when they are entered: virtual time has one thread."""
+        turn(follow.rest)
         switcher = Switcher(follow, None, turn)
 
         def enter(name):

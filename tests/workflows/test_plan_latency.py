@@ -4,12 +4,14 @@ import json
 import subprocess
 import sys
 
+import msgspec
 import pytest
 from pytest import approx
 
 from carbonreport.plan.table import ClockPair, PlanError
 from carbonreport.plan_file import BoundTo, read_plan
 from carbonreport.workflows.plan import PlanAsk, keep_plan, make_plan
+from carbonreport.workflows.plan_chosen import chosen
 from carbonreport.workflows.plan_latency import (
     LatencyAsk,
     LatencyFile,
@@ -94,16 +96,16 @@ def test_a_plan_is_made_with_the_latency_of_each_target(tmp_path):
     assert "measured on GPU-1" in core.source
 
 
-def test_a_plan_with_measured_latencies_may_be_followed_and_one_with_assumed_ones_not(tmp_path):
+def test_a_plan_with_measured_latencies_may_be_followed_and_one_with_typed_or_assumed_ones_not(tmp_path):
     (tmp_path / "table.csv").write_text(TABLE)
     write_latencies(
         file_of(Seen(1200, None, 8, 8, 1e-4, 1e-4, 1e-4, 1e-4), Seen(None, None, 8, 8, 1e-4, 1e-4, 1e-4, 1e-4)), tmp_path / "l.json"
     )
-    for more, is_measured in (({"latencies": tmp_path / "l.json"}, True), ({"latency_s": 1e-4}, True), ({"gpu": "Blackwell"}, False)):
+    for more, is_measured in (({"latencies": tmp_path / "l.json"}, True), ({"latency_s": 1e-4}, False), ({"gpu": "Blackwell"}, False)):
         ask = PlanAsk(tmp_path / "table.csv", **more)
         keep_plan(make_plan(ask, 0.05), ask, tmp_path / "plan.json")
         plan = read_plan(tmp_path / "plan.json")
-        assert (plan.switches, plan.latency.is_measured) == (2, is_measured)
+        assert (plan.switches, plan.latency.was_measured, chosen(plan).follow is not None) == (2, is_measured, is_measured)
         assert plan.without_switches.kind == "none"
         assert plan.phases == {"a": plan.phases["a"], "b": plan.phases["b"]}
     with pytest.raises(PlanError, match="the plan is for GPU-2"):
@@ -117,6 +119,45 @@ def test_what_holds_no_latencies_is_one_line(tmp_path, text):
     (tmp_path / "x.json").write_text(text, encoding="latin-1")
     with pytest.raises(PlanError, match="holds no latencies"):
         read_latencies(tmp_path / "x.json")
+
+
+@pytest.mark.parametrize(
+    ("row", "more", "words"),
+    [
+        ({}, {"version": 99}, "of version 99, this carbonreport reads version 1"),
+        ({"sm_mhz": -4}, {}, "sm_mhz is -4"),
+        ({"seen": 9}, {}, "9 of 8 changes cannot have been seen"),
+        ({"seen": 0}, {}, "0 changes were seen, and 4 of 4 figures are there"),
+        ({"median_s": None}, {}, "8 changes were seen, and 3 of 4 figures are there"),
+        ({"low_s": 5.0}, {}, "must be above 0 and rise"),
+        ({"low_s": -1.0}, {}, "must be above 0 and rise"),
+    ],
+)
+def test_figures_that_cannot_be_are_one_line(tmp_path, row, more, words):
+    good = msgspec.to_builtins(file_of(Seen(1200, None, 8, 8, 0.006, 0.007, 0.005, 0.008)))
+    (tmp_path / "x.json").write_text(json.dumps(good | more | {"rows": [good["rows"][0] | row]}))
+
+    with pytest.raises(PlanError, match=words):
+        read_latencies(tmp_path / "x.json")
+
+
+def test_changes_that_were_hardly_seen_make_no_plan():
+    with pytest.raises(PlanError, match="to SM 1200, memory auto: 1 of 20 changes were seen, fewer than 5"):
+        latencies_of(file_of(Seen(1200, None, 20, 1, 0.006, 0.006, 0.006, 0.006)))
+
+
+def test_a_speed_counts_only_after_three_readings_in_a_row():
+    """One reading near the new speed, one far, and three near: the wait ends at the first of the three."""
+    now, asked = [0.0], []
+    after = iter([10.0, 20.0, 10.0, 10.0, 10.0])
+
+    def read(is_memory):
+        now[0] += 1.0
+        return next(after) if asked[-1] == ClockPair(1200) and len(asked) == 4 else {None: 20.0, 1200: 10.0}[asked[-1].sm_mhz]
+
+    (row,) = measure_latencies((ClockPair(1200),), Probe(read, lambda: now[0], asked.append), LatencyAsk(1, 5.0, 50.0), [].append)
+
+    assert (row.seen, row.median_s) == (1, 3.0)
 
 
 def test_a_file_without_any_measured_one_is_refused_for_a_plan():
@@ -142,11 +183,11 @@ def driver(make_virtual_driver):
 
 def test_under_somebodys_load_the_boards_own_word_is_taken(driver, tmp_path):
     driver.board(0).utilisation(0.6, 0.3)
-    done = carbonreport(driver, tmp_path, "--targets", "1200", "--repeats", "4", "-o", "latency.json")
+    done = carbonreport(driver, tmp_path, "--targets", "1200", "--repeats", "6", "-o", "latency.json")
 
     assert done.returncode == 0, done.stderr
     (row,) = read_latencies(tmp_path / "latency.json").rows
-    assert (row.asked, row.seen) == (4, 4)
+    assert (row.asked, row.seen) == (6, 6)
     assert 0.029 < row.low_s <= row.median_s < 0.2
     assert "clocks that the board tells under load" in read_latencies(tmp_path / "latency.json").method
     assert driver.board(0).peek().core_lock_high_mhz == 0

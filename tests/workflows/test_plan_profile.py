@@ -1,11 +1,13 @@
 """Profile, solve, apply and validate on a virtual board whose physics is known: what was planned is what is seen."""
 
+import functools
 import math
 import os
 import subprocess
 import sys
 from itertools import pairwise
 
+import msgspec
 import numpy as np
 import pytest
 from pytest import approx
@@ -13,7 +15,7 @@ from pytest import approx
 from carbonreport.errors import CarbonreportError
 from carbonreport.plan.identity import sequence_hash
 from carbonreport.plan.table import UNLOCKED, ClockPair, PlanError
-from carbonreport.plan_file import BoardNow, BoundTo, PlanFile, Ratio, UsedLatency, read_plan, write_plan
+from carbonreport.plan_file import BoardNow, BoundTo, PlanFile, Ratio, UsedLatency, Validated, read_plan, write_plan
 from carbonreport.plan_files.table_csv import read_table
 from carbonreport.workflows.plan import PlanAsk, keep_plan, make_plan
 from carbonreport.workflows.plan_groups import groups_of
@@ -21,8 +23,9 @@ from carbonreport.workflows.plan_journal import Identity, opened_stages
 from carbonreport.workflows.plan_pairs import coarse_grid, finer, pairs_of, written
 from carbonreport.workflows.plan_profile import Profile, ProfilePlan, best_pairs, stage_order, write_table
 from carbonreport.workflows.plan_stage import Phase, Stage
-from carbonreport.workflows.plan_ticks import per_step
-from carbonreport.workflows.plan_validate import Validation, checked, paired_ratio, with_validation
+from carbonreport.workflows.plan_step import arguments_of, source_of, step_of
+from carbonreport.workflows.plan_ticks import TickWatch, per_step
+from carbonreport.workflows.plan_validate import Validation, checked, is_order_known, paired_ratio, verdict, with_validation
 
 PAIRS = tuple(ClockPair(sm, mem) for mem in (None, 2201) for sm in (None, 1740, 1500, 1290, 1080) if (sm, mem) != (None, None))
 
@@ -59,7 +62,7 @@ def test_the_saving_that_was_planned_is_the_saving_that_is_seen(virtual_board, t
     )
     answer = make_plan(ask, 0.02)
     keep_plan(answer, ask, tmp_path / "plan.json")
-    plan = read_plan(tmp_path / "plan.json")
+    plan = on_measured(read_plan(tmp_path / "plan.json"))
 
     with virtual_board.held(PAIRS) as turn:
         again = virtual_board.bench(seed=7)
@@ -75,13 +78,19 @@ def test_the_saving_that_was_planned_is_the_saving_that_is_seen(virtual_board, t
     assert read_plan(tmp_path / "plan.json").validated == seen
 
 
+def on_measured(plan):
+    """The plan as it is made with a file of `plan latency`."""
+    latency = msgspec.structs.replace(plan.latency, source="measured on a virtual board", is_measured=True)
+    return msgspec.structs.replace(plan, latency=latency)
+
+
 def solved(board, folder, latency_s, **more):
     board.driver.board(0).set(clock_latency_s=latency_s)
     found = profiled(board, board.bench(), ProfilePlan(PAIRS, 2, 2.0, 0.5))
     write_table(found, folder / "table.csv", {})
     ask = PlanAsk(folder / "table.csv", latency_s=latency_s, effect="late", gpu=board.uuid, driver="580.159.04", **more)
     keep_plan(make_plan(ask, 0.02), ask, folder / "plan.json")
-    return read_plan(folder / "plan.json")
+    return on_measured(read_plan(folder / "plan.json"))
 
 
 def test_the_table_says_order_passes_repeats_and_the_whole_step(virtual_board, tmp_path):
@@ -121,9 +130,37 @@ def test_a_profile_that_was_stopped_goes_on_where_it_was(virtual_board):
 
     assert len(found.stages) == 9
     assert len(bench.stages) == 4
-    assert "3 more after it, about" in said[0]
-    with pytest.raises(CarbonreportError, match="another seconds"), opened_stages(journal, identity(seconds=9.0)):
-        pass
+    assert said[0].startswith("5 of 9 stages from the journal, the last of 20") and "UTC" in said[0]
+    assert "3 more after it, about" in said[1]
+    for other in ({"seconds": 9.0}, {"source": "f00"}, {"arguments": "f00"}, {"driver": "600"}, {"devices": ("GPU-2",)}):
+        (name,) = other
+        with pytest.raises(CarbonreportError, match=f"another {name}"), opened_stages(journal, identity(**other)):
+            pass
+
+
+def test_pairs_that_are_added_later_have_unlocked_clocks_measured_beside_them(virtual_board):
+    first = profiled(virtual_board, virtual_board.bench(), ProfilePlan(PAIRS[:2], 1, 1.0, 0.2))
+    bench = virtual_board.bench()
+    both = profiled(virtual_board, bench, ProfilePlan(PAIRS[:3], 1, 1.0, 0.2))
+
+    assert [len(first.of(pair)) for pair in (UNLOCKED, *PAIRS[:2])] == [2, 1, 1]
+    assert [len(both.of(pair)) for pair in (UNLOCKED, *PAIRS[:3])] == [4, 1, 1, 1]
+    assert len(bench.stages) == 3
+
+
+def test_a_step_is_another_one_with_other_code_or_other_arguments(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    found = []
+    for number, seconds in enumerate((1, 1, 4)):
+        (tmp_path / f"work{number}.py").write_text(f"import time\ndef step(span, batch=8):\n    time.sleep({seconds})\n")
+        found.append(step_of(f"work{number}:step"))
+    one, same, other = found
+
+    assert source_of(one) == source_of(same) != source_of(other)
+    assert arguments_of(one) == arguments_of(same) != arguments_of(functools.partial(one, batch=16))
+    assert source_of(functools.partial(one, batch=16)) == source_of(one)
+    assert arguments_of(functools.partial(one, batch=object())) == arguments_of(functools.partial(one, batch=object()))
 
 
 def test_the_coarse_grid_is_made_finer_around_the_best(virtual_board):
@@ -174,8 +211,51 @@ def test_a_plan_of_other_work_or_another_board_is_not_measured(virtual_board, tm
         checked(plan, BoardNow("GPU-other", "NVIDIA H200", "580.159.04"), sequence)
     with pytest.raises(PlanError, match="made with driver"):
         checked(plan, BoardNow(virtual_board.uuid, "NVIDIA H200", "600"), sequence)
-    with pytest.raises(PlanError, match="was not followed: no GPU events"):
+    with pytest.raises(PlanError, match="was not followed: no GPU events; nothing was measured$"):
         checked(plan, virtual_board.now, sequence, "no GPU events")
+    with pytest.raises(PlanError, match="run in another order"):
+        checked(plan, virtual_board.now, (*sequence, "eval"))
+
+
+def test_work_whose_order_cannot_be_compared_is_not_called_the_plans(virtual_board, tmp_path):
+    phases = solved(virtual_board, tmp_path, 0.001)
+    whole = msgspec.structs.replace(phases, kind="static", switches=0, pairs=[(1410, None)], segments=[(0, 0)], phases={})
+    kernels = msgspec.structs.replace(whole, sequence=[], sequence_hash="0" * 64)
+
+    assert is_order_known(whole, ("forward", "backward"))
+    assert not is_order_known(whole, ())
+    assert not is_order_known(kernels, ("forward",))
+    assert not is_order_known(msgspec.structs.replace(whole, sequence=["iteration"]), ("forward",))
+    with pytest.raises(PlanError, match="the step marks none of the phases of the plan"):
+        checked(phases, virtual_board.now, ())
+
+    said = []
+    with virtual_board.held(PAIRS) as turn:
+        seen = Validation(kernels, virtual_board.now, virtual_board.bench(), turn, virtual_board.followed, said.append).run(2, 1.0, 0.2)
+    assert seen.is_order_known is False
+    assert "could not be compared" in said[0]
+    assert "could not be compared with the plan's" in verdict(seen, kernels)
+    assert "could not be compared" not in verdict(msgspec.structs.replace(seen, is_order_known=True), kernels)
+
+
+def test_plan_and_unlocked_clocks_take_turns_at_coming_first(virtual_board, tmp_path):
+    plan = msgspec.structs.replace(
+        solved(virtual_board, tmp_path, 0.001), kind="static", switches=0, pairs=[(1410, None)], segments=[(0, 0)], phases={}
+    )
+    bench = virtual_board.bench()
+    with virtual_board.held(PAIRS) as turn:
+        Validation(plan, virtual_board.now, bench, turn, virtual_board.followed, [].append).run(4, 1.0, 0.2)
+
+    assert [sm_mhz for sm_mhz, _ in bench.stages] == [1410, 0, 0, 1410, 1410, 0, 0, 1410]
+
+
+@pytest.mark.parametrize(("high", "words"), [(0.999, "A saving: "), (1.0, "No saving was seen"), (1.01, "No saving was seen")])
+def test_a_saving_is_one_only_where_the_whole_interval_is(virtual_board, high, words):
+    ratio = Ratio(1.0, 1.0, 1.0)
+    latency = UsedLatency(0.01, 0.01, 0.01, "measured", 100.0)
+    plan = PlanFile(BoundTo(), "x", 1, 0.05, latency, "static", [(1410, None)], [(0, 0)], None, ratio, ratio, 0)
+
+    assert verdict(Validated(6, ratio, Ratio(0.99, 0.98, high), BoundTo(), 0.0, True), plan).startswith(words)
 
 
 def test_the_same_measured_twice_is_no_saving(virtual_board):
@@ -202,7 +282,7 @@ def test_phases_that_any_stage_tells_together_are_one_row():
     assert [(group.name, group.positions) for group in apart] == [("forward", (0,)), ("backward", (1,)), ("optimiser", (2,))]
     assert [(group.name, group.members, group.positions) for group in together] == [
         ("forward", ("forward",), (0,)),
-        ("backward", ("backward", "optimiser"), (1,)),
+        ("backward + optimiser", ("backward", "optimiser"), (1,)),
     ]
     assert together[1].cost(stage_of()) == (approx(0.07), approx(23.0), approx(0.3 * 2**0.5))
 
@@ -210,7 +290,7 @@ def test_phases_that_any_stage_tells_together_are_one_row():
 def test_phases_over_the_end_of_a_step_begin_where_their_row_begins():
     (group, alone) = groups_of(("forward", "backward", "optimiser"), [stage_of(optimiser="forward")])
 
-    assert (group.name, group.members, group.positions) == ("optimiser", ("forward", "optimiser"), (2,))
+    assert (group.name, group.members, group.positions) == ("optimiser + forward", ("forward", "optimiser"), (2,))
     assert alone.name == "backward"
 
 
@@ -245,6 +325,22 @@ def test_energy_between_ticks_is_that_of_whole_steps():
         assert found.seconds == approx(0.07, rel=1e-6)
         assert found.joules == approx(21.0, rel=0.002)
         assert found.steps > 15
+
+
+def test_a_tick_lies_in_the_middle_between_the_looks_before_and_after_it():
+    looks = iter([(100, 5.0), (200, 5.0), (300, 6.0), (500, 7.0), (600, 7.0)])
+    now = []
+
+    def read(device):
+        at_ns, joules = next(looks)
+        now.append(at_ns)
+        return joules
+
+    watch = TickWatch(["GPU-1"], read, lambda: now[-1])
+    for _ in range(5):
+        watch.look()
+
+    assert watch.ticks == {"GPU-1": [(250, 6.0), (400, 7.0)]}
 
 
 def test_too_few_ticks_and_a_counter_that_restarts_say_nothing():
@@ -292,7 +388,10 @@ def carbonreport(driver, folder, *arguments, may_set=True, **more):
 @pytest.fixture
 def real_time(make_virtual_driver, tmp_path):
     driver = make_virtual_driver("h200", is_virtual=False)
-    (tmp_path / "mine.py").write_text(STEP)
+    (tmp_path / "mine.py").write_text(STEP + "\ndef nospan(): pass\n")
+    (tmp_path / "broken.py").write_text("def x(:")
+    (tmp_path / "half.py").write_text("from os import nothing_here")
+    (tmp_path / "needs.py").write_text("import not_installed_here")
     return driver
 
 
@@ -357,6 +456,11 @@ def test_where_nothing_may_be_set_the_boards_own_clocks_are_measured_and_that_is
         (["mine:nothing"], {}, "has no function nothing"),
         (["nowhere:step"], {}, "No module named 'nowhere'"),
         (["mine"], {}, "write MODULE:FUNCTION"),
+        ([".mine:step"], {}, "write MODULE:FUNCTION"),
+        (["mine:nospan"], {}, "is called with one argument, span, and takes ()"),
+        (["broken:step"], {}, "the module broken cannot be imported (SyntaxError"),
+        (["half:step"], {}, "the module half cannot be imported (ImportError: cannot import name 'nothing_here'"),
+        (["needs:step"], {}, "the module needs imports not_installed_here, which is not installed"),
         (["mine:step", "--pairs", "9000"], {}, "takes core clocks of 345 to 1980 MHz, not 9000 MHz"),
         (["mine:step", "--pairs", "1200"], {"SLURM_JOB_GPU_FREQ": "high"}, "Slurm sets the clocks of this job"),
     ],
@@ -398,7 +502,7 @@ def test_phases_of_a_gpu_framework_are_followed_and_validated(real_time, tmp_pat
     (tmp_path / "mine.py").write_text(STEP.replace("0.04", "0.25").replace("0.03", "0.25"))
     more = {"PYTHONPATH": str(tmp_path)}
     names, ratio = ["forward", "optimiser"], Ratio(0.8, 0.8, 0.8)
-    latency = UsedLatency(0.01, 0.01, 0.01, "given", 100.0, "late", is_measured=True)
+    latency = UsedLatency(0.01, 0.01, 0.01, "measured on GPU-1", 100.0, "late", is_measured=True)
     bound = BoundTo(model="NVIDIA H200")
     pairs, segments, phases = [(1500, None), (1005, None)], [(0, 0), (1, 1)], {"forward": 0, "optimiser": 1}
     plan = PlanFile(bound, sequence_hash(names), 2, 0.05, latency, "pass", pairs, segments, None, ratio, ratio, 2, phases, names)
