@@ -26,7 +26,7 @@ from typing import Any
 import pytest
 
 # A job in the background starts with these ignored, and so would every program that the tests start and send them to.
-for _name, _handler in (("SIGINT", signal.default_int_handler), ("SIGHUP", getattr(signal, "SIG_DFL", None))):
+for _name, _handler in (("SIGINT", signal.default_int_handler), ("SIGHUP", signal.SIG_DFL), ("SIGQUIT", signal.SIG_DFL)):
     if hasattr(signal, _name) and signal.getsignal(getattr(signal, _name)) is signal.SIG_IGN:
         signal.signal(getattr(signal, _name), _handler)
 
