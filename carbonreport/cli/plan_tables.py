@@ -30,23 +30,23 @@ def print_answer(answer: "PlanAnswer") -> None:
     if judged is not None:
         verdict = {
             "switch": "Switch clocks",
-            "one-setting": "Do not switch: one setting",
-            "do-nothing": "Do not switch: leave the clocks alone",
+            "one-setting": "Do not switch, hold one setting",
+            "do-nothing": "Do not switch, leave the clocks alone",
         }
         click.echo(f"{verdict[judged.verdict]}: {judged.because}.")
-        if judged.is_noise_known and judged.verdict != "do-nothing":
-            click.echo(
-                f"Expected: {_with_ends(judged.time_ratio)} of time, {_with_ends(judged.energy_ratio)} of energy (90 %); "
-                f"{100 * judged.margin:.2f} % of time is kept back for noise."
-            )
-    click.echo(gap_in_words(plan.gap_percent))
+        if judged.verdict != "do-nothing" and judged.energy_ratio[1] < judged.energy_ratio[2]:
+            click.echo(f"Expected: {_with_ends(judged.time_ratio)} of time, {_with_ends(judged.energy_ratio)} of energy (90 %).")
+        if judged.margin > 0:
+            click.echo(f"Kept back of the time for the noise of the table: {100 * judged.margin:.2f} %.")
+    click.echo(gap_in_words(plan.gap_percent, is_kept_back=judged is not None and judged.margin > 0))
     for pair, share in _shares(answer):
         click.echo(f"    {pair}: {share * 100:.1f} % of the invocations")
     smooth = answer.prepared.smooth
     if smooth is not None and smooth.fits:
+        used = sum(fit.is_used for fit in smooth.fits)
         worst = max(smooth.fits, key=lambda fit: fit.energy_rms_percent)
         click.echo(
-            f"Model: {smooth.filled} cells filled; worst fit {worst.name}: time {worst.time_rms_percent:.1f} %, energy {worst.energy_rms_percent:.1f} % "
+            f"Model: of {used} of {len(smooth.fits)} kernels, {smooth.filled} cells filled; worst fit {worst.name}: time {worst.time_rms_percent:.1f} %, energy {worst.energy_rms_percent:.1f} % "
             f"rms, R² {worst.time_r2:.3f} and {worst.energy_r2:.3f}."
         )
     for note in answer.notes:
@@ -213,12 +213,13 @@ def _with_ends(ratio: tuple[float, float, float]) -> str:
     return change_with_ends(*ratio, _DECIMALS)
 
 
-def gap_in_words(gap_percent: float) -> str:
+def gap_in_words(gap_percent: float, *, is_kept_back: bool = False) -> str:
     """How much better another plan could be at most, in a sentence; that there is none where it would be printed as 0."""
     percent = f"{gap_percent:.{_GAP_DECIMALS}f}"
     if float(percent) == 0:
         return "No better plan of this table exists (proved)."
-    return f"No plan of this table is more than {percent} % better (proved)."
+    others = "No plan of this table, not even one that keeps no time back," if is_kept_back else "No plan of this table"
+    return f"{others} is more than {percent} % better (proved)."
 
 
 def _table(*columns: str) -> Table:

@@ -1,7 +1,7 @@
 """The frontier: the best plan of each kind for each slowdown that is allowed, with the cost of switches and without. Pure."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from carbonreport.plan.result import Aggregation, Cap, Plan
 from carbonreport.plan.solver import solve
@@ -34,7 +34,7 @@ def frontier(
     aggregation: Aggregation = "global",
     caps: Sequence[Cap] = (),
 ) -> tuple[FrontierPoint, ...]:
-    """Plans for rising slowdowns; a plan for a shorter time is kept where the search found nothing better for a longer one.
+    """Plans for rising slowdowns that a plan reaches; one for a shorter time is kept where the search found nothing better for a longer one.
 
     Raises:
         PlanError: No slowdown, or none that any plan reaches.
@@ -43,12 +43,24 @@ def frontier(
         raise PlanError("a frontier needs one slowdown at least")
     is_free = switching.latency.value_s == 0 and switching.memory is None and not switching.targets
     points: list[FrontierPoint] = []
+    refused: PlanError | None = None
     for slowdown in sorted(set(slowdowns)):
-        plan = solve(table, slowdown, switching, aggregation=aggregation, caps=caps)
-        free = plan if is_free else solve(table, slowdown, FREE_SWITCHING, aggregation=aggregation, caps=caps)
-        if points and points[-1].plan.energy_ratio < plan.energy_ratio:
-            plan = points[-1].plan
-        if points and points[-1].free.energy_ratio < free.energy_ratio:
-            free = points[-1].free
+        try:
+            plan = solve(table, slowdown, switching, aggregation=aggregation, caps=caps)
+            free = plan if is_free else solve(table, slowdown, FREE_SWITCHING, aggregation=aggregation, caps=caps)
+        except PlanError as error:
+            refused = error
+            continue
+        if points:
+            plan, free = kept(points[-1].plan, plan), kept(points[-1].free, free)
         points.append(FrontierPoint(slowdown, plan, free))
+    if not points and refused is not None:
+        raise refused
     return tuple(points)
+
+
+def kept(shorter: Plan, own: Plan) -> Plan:
+    """The plan of a shorter time where it needs less; what is proved is proved of the longer time."""
+    if shorter.energy_ratio >= own.energy_ratio:
+        return own
+    return replace(shorter, slowdown=own.slowdown, bound=min(own.bound, shorter.energy_ratio), is_exact=own.is_exact)

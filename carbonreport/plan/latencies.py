@@ -23,21 +23,26 @@ class LatencyRow:
     clock: str
     latency: Latency
 
-    def fits(self, name: str) -> bool:
-        """Whether a board of that name, or of that architecture, is meant."""
+    def fit(self, name: str) -> tuple[bool, int]:
+        """How well a board's name fits: whether it names the architecture, and how many of its words name a board; (False, 0) where it is not meant.
+
+        "RTX 6000 Ada Generation" has the words of a Turing board, and says itself that it is none.
+        """
         words = name.replace("-", " ").upper().split()
-        own = (self.architecture, *self.boards)
-        return any(all(word in words for word in entry.upper().split()) for entry in own)
+        entries = [entry.upper().split() for entry in self.boards]
+        return self.architecture.upper() in words, max((len(entry) for entry in entries if all(word in words for word in entry)), default=0)
 
 
 def latency_of(rows: Sequence[LatencyRow], name: str, clock: str = "core") -> Latency:
-    """Latency of a board by its name; that of any board where none fits.
+    """Latency of a board by its name, the best fit of it; that of any board where none fits.
 
     Raises:
         PlanError: The table has no row for any board.
     """
-    own = next((row for row in rows if row.clock == clock and row.architecture != "any" and row.fits(name)), None)
-    found = own or next((row for row in rows if row.clock == clock and row.architecture == "any"), None)
-    if found is None:
+    of_clock = [row for row in rows if row.clock == clock]
+    own = max((row for row in of_clock if row.architecture != "any"), key=lambda row: row.fit(name), default=None)
+    if own is None or own.fit(name) == (False, 0):
+        own = next((row for row in of_clock if row.architecture == "any"), None)
+    if own is None:
         raise PlanError(f"no latency of {clock} clocks is known for any board")
-    return found.latency
+    return own.latency

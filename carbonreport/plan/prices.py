@@ -28,6 +28,9 @@ class Search:
         slow: A plan that is cheaper and too slow, nearest to the budget, or None.
         fast: The plan in time at the lowest price, or None.
         bracket: Prices of the two. [W]
+        charge_watts: Price of time that the problem's energy already holds, where energy times time is to be small. [W]
+        best_product_plan: Plan in time of least energy (without that price) times time.
+        best_product: Its product. [J s]
     """
 
     problem: Problem
@@ -38,6 +41,9 @@ class Search:
     slow: IntArray | None = None
     fast: IntArray | None = None
     bracket: tuple[float, float] = (0.0, 0.0)
+    charge_watts: float = 0.0
+    best_product_plan: IntArray | None = None
+    best_product: float = float("inf")
 
     @property
     def limit_s(self) -> float:
@@ -49,6 +55,9 @@ class Search:
         seconds, joules = self.problem.cost(choices)
         if seconds <= self.limit_s and joules < self.best_joules:
             self.best, self.best_joules = choices.copy(), joules
+        product = seconds * (joules - self.charge_watts * seconds)
+        if seconds <= self.limit_s and product < self.best_product:
+            self.best_product_plan, self.best_product = choices.copy(), product
         return seconds, joules
 
     @property

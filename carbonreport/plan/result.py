@@ -19,11 +19,15 @@ class Cap:
         cap_watts: Of each board. [W]
         time_ratio: Time over that without the cap.
         energy_ratio: Energy over that without the cap.
+        time_ends: 90 % interval of the time, or None where the sweep did not say.
+        energy_ends: The same of energy.
     """
 
     cap_watts: float
     time_ratio: float
     energy_ratio: float
+    time_ends: tuple[float, float] | None = None
+    energy_ends: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
         if not (self.cap_watts > 0 and 0 < self.time_ratio < 100 and 0 < self.energy_ratio < 100):

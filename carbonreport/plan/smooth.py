@@ -3,6 +3,11 @@
 Time is a sum of terms with factors above 0: constant, 1 / f_core, 1 / f_memory, and the larger of the two for kernels that wait for one of them.
 Energy is a sum of power terms over that time, and of work: time, f V^2 time, V^2 work, f_memory time; V is level below a knee and rises above it.
 Factors are found by non-negative least squares on relative errors. Unlocked clocks are the governor's business and are never interpolated.
+
+A model is trusted as far as it foretells cells that were held back from it: by no more than 2 % of time and 4 % of energy beyond
+their noise, or than that noise, else the kernel is
+left as it was measured. It fills between measured cells alone, and what it makes has an error: that of the cells held back, more the further the next
+measured cell is.
 """
 
 from dataclasses import dataclass, replace
@@ -18,6 +23,10 @@ _RISES = (0.2, 0.35, 0.5, 0.7)  # of the voltage from the knee to the top
 _BALANCES = (0.5, 0.7, 1.0, 1.4, 2.0)  # how much slower by its memory than by its cores a kernel is at the top clocks
 _FEW, _LEAST = 10, 4  # cells
 _SCANNED = 12  # rows that the voltage is looked for with
+_LEAST_HELD_BACK = 3  # cells
+_FOLDS = 6  # parts of the cells that are held back in turn
+_LEAST_ERROR = 1e-4  # of a model that foretells all cells
+_MOST_TIME, _MOST_ENERGY = 0.02, 0.04  # error of cells held back, beyond their noise, with which a model is used
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +40,9 @@ class Fit:
         energy_r2: The same of energy.
         time_rms_percent: Relative error of time that is left. [%]
         energy_rms_percent: The same of energy. [%]
+        time_held_back_percent: Relative error of time of cells that were held back from the model. [%]
+        energy_held_back_percent: The same of energy. [%]
+        is_used: Whether the model stands in the table.
     """
 
     name: str
@@ -39,6 +51,9 @@ class Fit:
     energy_r2: float
     time_rms_percent: float
     energy_rms_percent: float
+    time_held_back_percent: float
+    energy_held_back_percent: float
+    is_used: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,14 +76,16 @@ class Smoothed:
 
 
 def smoothed(table: PlanTable) -> Smoothed:
-    """The table with each kernel's model in the cells of locked cores.
+    """The table with each kernel's model in the cells of locked cores, where it foretells what was held back from it.
 
-    A measured cell is weighed with its model by their errors; without known errors of the cells the model stands alone where it fits.
+    A measured cell is weighed with its model by their errors; without known errors of the cells the model stands alone.
     A kernel with under four cells of a kind is left as it is.
     """
     families = _families(table)
     knee, rise = _voltage(table, families)
     seconds, joules = table.seconds.copy(), table.joules.copy()
+    sds = [np.full(table.seconds.shape, np.nan) if sd is None else sd.copy() for sd in (table.seconds_sd, table.joules_sd)]
+    repeats = None if table.repeats is None else table.repeats.copy()
     fits: list[Fit] = []
     best_family = max(families, key=len, default=np.empty(0, dtype=np.intp))
     for row, name in enumerate(table.names):
@@ -76,12 +93,77 @@ def smoothed(table: PlanTable) -> Smoothed:
             fit = _fitted(table, row, columns, knee, rise)
             if fit is None:
                 continue
-            for cells, model, sd in ((seconds, fit.seconds, table.seconds_sd), (joules, fit.joules, table.joules_sd)):
-                cells[row, columns] = _weighed(cells[row, columns], model, None if sd is None else sd[row, columns])
+            steps, is_between = _steps_away(table, row, columns)
+            errors = _held_back(table, row, columns, np.flatnonzero((steps == 0) & is_between), knee, rise)
+            noise = [_usual(sd, cells, row, columns) for cells, sd in ((table.seconds, table.seconds_sd), (table.joules, table.joules_sd))]
+            own = [max(error**2 - sd**2, 0.0) ** 0.5 for error, sd in zip(errors, noise, strict=True)]
+            is_used = own[0] <= max(_MOST_TIME, noise[0]) and own[1] <= max(_MOST_ENERGY, noise[1])
             if columns is best_family:
-                fits.append(fit.quality(name))
+                fits.append(fit.quality(name, errors, is_used=is_used))
+            if not is_used:
+                continue
+            for cells, model, sd, error in ((seconds, fit.seconds, sds[0], own[0]), (joules, fit.joules, sds[1], own[1])):
+                cells[row, columns], sd[row, columns] = _weighed(cells[row, columns], sd[row, columns], model, error, steps)
+            if repeats is not None:
+                repeats[row, columns] = np.where(np.isfinite(steps), np.maximum(repeats[row, columns], 1), repeats[row, columns])
     filled = int(np.count_nonzero(np.isnan(table.seconds) & ~np.isnan(seconds)))
-    return Smoothed(replace(table, seconds=seconds, joules=joules), tuple(fits), filled, knee, rise)
+    known = [None if np.isnan(sd).all() else sd for sd in sds]
+    smooth = replace(table, seconds=seconds, joules=joules, seconds_sd=known[0], joules_sd=known[1], repeats=repeats)
+    return Smoothed(smooth, tuple(fits), filled, knee, rise)
+
+
+def _usual(sd: Array | None, cells: Array, row: int, columns: NDArray[np.intp]) -> float:
+    """Relative noise of a kernel's cells, 0 where nobody knows it: then all that a model misses counts as its own error."""
+    if sd is None or np.isnan(sd[row, columns]).all():
+        return 0.0
+    return float(np.sqrt(np.nanmean((sd[row, columns] / cells[row, columns]) ** 2)))
+
+
+def _held_back(
+    table: PlanTable, row: int, columns: NDArray[np.intp], known: NDArray[np.intp], knee: float, rise: float
+) -> tuple[float, float]:
+    """Root mean square of the relative errors of cells between others that were held back from the model in turn: of time and of energy."""
+    missed = []
+    for fold in range(min(_FOLDS, known.size)):
+        hidden = columns[known[fold::_FOLDS]]
+        seconds, joules = (cells[[row]].copy() for cells in (table.seconds, table.joules))
+        seconds[0, hidden] = joules[0, hidden] = np.nan
+        held = replace(
+            table, names=(table.names[row],), sequence=np.zeros(1, np.intp), passes=(), seconds=seconds, joules=joules,
+            seconds_sd=None, joules_sd=None, whole=None, repeats=None,
+        )  # fmt: skip
+        fit = _fitted(held, 0, columns, knee, rise)
+        if fit is None:
+            return np.inf, np.inf
+        at = known[fold::_FOLDS]
+        missed.append((fit.seconds[at] / table.seconds[row, hidden] - 1, fit.joules[at] / table.joules[row, hidden] - 1))
+    if known.size < _LEAST_HELD_BACK:
+        return np.inf, np.inf
+    time, energy = (np.concatenate(parts) for parts in zip(*missed, strict=True))
+    return float(np.sqrt(np.mean(time**2))), float(np.sqrt(np.mean(energy**2)))
+
+
+def _steps_away(table: PlanTable, row: int, columns: NDArray[np.intp]) -> tuple[Array, NDArray[np.bool_]]:
+    """How many cells away the next measured one is, along the core or the memory clock, and whether measured ones lie on both sides. Shapes (columns,).
+
+    Infinite where nothing was measured and none of both has two sides.
+    """
+    is_known = ~np.isnan(table.seconds[row, columns])
+    clocks = np.array([(table.pairs[i].sm_mhz or 0, table.pairs[i].mem_mhz or 0) for i in columns])
+    steps, is_between = np.where(is_known, 0.0, np.inf), np.zeros(columns.size, dtype=bool)
+    for along, across in ((0, 1), (1, 0)):
+        for level in np.unique(clocks[:, across]):
+            line = np.flatnonzero(clocks[:, across] == level)
+            line = line[np.argsort(clocks[line, along])]
+            known = np.flatnonzero(is_known[line])
+            if known.size < 2:
+                continue
+            at = np.arange(line.size)
+            inside = (at > known[0]) & (at < known[-1])
+            away = np.abs(at[:, None] - known[None]).min(axis=1)
+            steps[line] = np.where(inside, np.minimum(steps[line], away), steps[line])
+            is_between[line] |= inside
+    return steps, is_between
 
 
 def _families(table: PlanTable) -> list[NDArray[np.intp]]:
@@ -100,13 +182,13 @@ class _RowFit:
     measured_seconds: Array
     measured_joules: Array
 
-    def quality(self, name: str) -> Fit:
+    def quality(self, name: str, held_back: tuple[float, float], *, is_used: bool) -> Fit:
         r2 = [
             _explained(measured, measured * (1 + errors))
             for measured, errors in ((self.measured_seconds, self.time_errors), (self.measured_joules, self.energy_errors))
         ]
         rms = [100 * float(np.sqrt(np.mean(errors**2))) for errors in (self.time_errors, self.energy_errors)]
-        return Fit(name, self.time_errors.size, r2[0], r2[1], rms[0], rms[1])
+        return Fit(name, self.time_errors.size, r2[0], r2[1], rms[0], rms[1], 100 * held_back[0], 100 * held_back[1], is_used)
 
 
 def _explained(measured: Array, model: Array) -> float:
@@ -185,14 +267,19 @@ def _voltage(table: PlanTable, families: list[NDArray[np.intp]]) -> tuple[float,
     return best
 
 
-def _weighed(measured: Array, model: Array, sd: Array | None) -> Array:
-    """The model where nothing was measured; else both by their variances."""
-    is_known = ~np.isnan(measured)
-    if sd is None or np.isnan(sd).all():
-        return model
-    errors = measured[is_known] - model[is_known]
-    noise = np.where(np.isnan(sd), np.nanmean(sd), sd)
-    own = max(float(np.mean((errors / model[is_known]) ** 2) - np.mean((noise[is_known] / model[is_known]) ** 2)), 1e-8)
-    variance = own * model**2
-    weight = np.where(is_known, variance / (variance + noise**2), 0.0)
-    return np.asarray(weight * np.nan_to_num(measured) + (1 - weight) * model)
+def _weighed(measured: Array, sd: Array, model: Array, error: float, steps: Array) -> tuple[Array, Array]:
+    """The model where nothing was measured, else both by their variances, with the error of each; NaN out of the model's reach. Shapes (columns,).
+
+    Without known errors of the cells the model stands alone. A filled cell's error grows with the root of the steps to the next measured one.
+    """
+    is_known, is_reached = steps == 0, np.isfinite(steps)
+    own = np.where(is_reached, max(error, _LEAST_ERROR) * np.sqrt(np.maximum(steps, 1.0)) * model, np.nan)
+    if np.isnan(sd).all():
+        return np.where(is_reached, model, measured), own
+    noise = np.where(np.isnan(sd), float(np.nanmean(sd / measured)) * np.nan_to_num(measured), sd)
+    left = np.nan_to_num(measured - model)[is_known] / model[is_known]
+    misfit = max(float(np.mean(left**2) - np.mean((noise[is_known] / model[is_known]) ** 2)), 1e-8) * model**2
+    weight = np.where(is_known, misfit / (misfit + noise**2), 0.0)
+    mixed = weight * np.nan_to_num(measured) + (1 - weight) * model
+    mixed_sd = np.where(is_known, noise * own / np.sqrt(own**2 + noise**2), own)
+    return np.where(is_reached, mixed, np.nan), np.where(is_reached, mixed_sd, np.nan)

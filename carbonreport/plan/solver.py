@@ -1,4 +1,4 @@
-"""The least energy within a slowdown, switches paid for; never worse than nothing, one pair, a pair a pass, or a power cap. Pure."""
+"""The least energy within a slowdown, switches paid for; never worse than nothing, one pair, a pair a pass that it found, or a power cap. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -7,10 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from carbonreport.plan.aggregate import open_cells
-from carbonreport.plan.coarse import by_passes
-from carbonreport.plan.edp import by_product
+from carbonreport.plan.coarse import best_pair_of_names, by_passes
+from carbonreport.plan.edp import by_product, product_bound
 from carbonreport.plan.exact import every_plan, is_tiny, worth_having
+from carbonreport.plan.few import MOST_STEPS, best_of_few
 from carbonreport.plan.late import asked_early, late_cost
+from carbonreport.plan.mixed import mixed_bound, mixed_lines
 from carbonreport.plan.prices import SLACK, Search, by_prices
 from carbonreport.plan.problem import Problem, switches_of
 from carbonreport.plan.repair import repaired
@@ -21,6 +23,7 @@ from carbonreport.plan.table import UNLOCKED, ClockPair, IntArray, PlanError, Pl
 _EQUAL = 1e-9  # energy ratios that differ by less are equal, and the simpler way is taken
 _LATE_LATENCIES = (0.0, 0.25, 1.0)  # times the latency: plans that are tried where the effect is merely late
 _LATE_BUDGETS = 4
+_MIXED_PRICES = np.geomspace(0.02, 50.0, 60)  # times the mean power
 
 
 def solve(
@@ -69,8 +72,13 @@ def solve(
     others = tuple(
         _least([way for way in in_time if way.kind == kind], objective) for kind in KINDS if any(w.kind == kind for w in in_time)
     )
+    return Plan(best, others, slowdown, objective, _bound(bound, best, objective), is_exact, switching.stall_watts)
+
+
+def _bound(proved: float, best: Way, objective: Objective) -> float:
+    """What was proved of the kernels' plans; what was measured as a whole can be better. Rounding alone is taken out."""
     score = best.score(objective)
-    return Plan(best, others, slowdown, objective, min(bound, score), is_exact, switching.stall_watts)
+    return min(proved, score) if best.is_whole or proved <= score * (1 + _EQUAL) else proved
 
 
 def _least(ways: Sequence[Way], objective: Objective) -> Way:
@@ -98,41 +106,63 @@ def _fine(
     seconds, joules = problem.constant()
     score = joules if objective == "waste" else joules * seconds
     in_time = np.where(seconds <= budget_s * (1 + SLACK), score, np.inf)
-    ways = []
+    ways: list[Way] = []
     if np.isfinite(in_time).any():
-        ways.append(make.way("static", np.full(problem.n, int(in_time.argmin()), dtype=np.intp)))
+        ways += make.ways("static", [np.full(problem.n, int(in_time.argmin()), dtype=np.intp)])
+    plan, bound, is_exact = _searched(problem, budget_s, objective) if with_kernels else (None, 0.0, False)
     if table.passes:
         coarse, members = by_passes(problem, table.passes)
-        plan, _, _ = _searched(coarse, budget_s, objective)
-        if plan is not None:
-            ways.append(make.way("pass", plan[members]))
+        is_same = with_kernels and coarse.n == problem.n
+        found = [
+            plan if is_same else _searched(coarse, budget_s, objective)[0],
+            best_pair_of_names(coarse, table.passes, budget_s, objective),
+        ]
+        ways += make.ways("pass", [steps[members] for steps in found if steps is not None])
     if not with_kernels:
         return ways, 0.0, False
-    plan, bound, is_exact = _searched(problem, budget_s, objective)
     scale = table.baseline_joules * (table.baseline_seconds if objective == "edp" else 1.0)
     if switching.effect == "late" and not problem.is_free:
-        free = replace(problem, near_s=np.zeros_like(problem.near_s), far_s=np.zeros_like(problem.far_s))
-        ways += _late(make, budget_s, objective)
-        return ways, _searched(free, budget_s, objective)[1] / scale, False
+        return [*ways, *_late(make, budget_s, objective)], _mixed(problem, budget_s, objective) / scale, False
     if plan is not None:
-        ways.append(make.way("kernel", plan))
+        ways += make.ways("kernel", [plan])
     return ways, bound / scale, is_exact
 
 
 def _searched(problem: Problem, budget_s: float, objective: Objective) -> tuple[IntArray | None, float, bool]:
-    """Best plan, bound of its score, and whether all plans were looked at."""
+    """Best plan, bound of its score, and whether no plan can be better."""
+    limit_s = budget_s * (1 + SLACK)
     if is_tiny(problem):
         plans, seconds, joules = every_plan(problem)
-        score = np.where(seconds <= budget_s * (1 + SLACK), joules if objective == "waste" else joules * seconds, np.inf)
+        score = np.where(seconds <= limit_s, joules if objective == "waste" else joules * seconds, np.inf)
         best = int(score.argmin())
         return (plans[best], float(score[best]), True) if np.isfinite(score[best]) else (None, 0.0, True)
+    price = 0.0
     if objective == "edp":
         plan, bound = by_product(problem, budget_s)
+    else:
+        search = Search(problem, min(budget_s, float(problem.seconds.sum()) * problem.n))
+        by_prices(search)
+        repaired(search)
+        plan, bound, price = search.best, search.bound_joules, sum(search.bracket) / 2
+    if problem.n > MOST_STEPS:
         return plan, bound, False
-    search = Search(problem, min(budget_s, float(problem.seconds.sum()) * problem.n))
-    by_prices(search)
-    repaired(search)
-    return search.best, search.bound_joules, False
+    seconds_joules = problem.constant() if plan is None else problem.cost(plan)
+    mean_watts = float(np.median(np.asarray(seconds_joules[1]) / np.asarray(seconds_joules[0])))
+    plan, is_proved = best_of_few(problem, limit_s, objective, plan, price or mean_watts)
+    if not is_proved or plan is None:
+        return plan, bound, False
+    least_s, least_j = problem.cost(plan)
+    return plan, max(bound, (least_j if objective == "waste" else least_j * least_s) * (1 - _EQUAL)), True
+
+
+def _mixed(problem: Problem, budget_s: float, objective: Objective) -> float:
+    """Bound of the score of plans that may run parts of a kernel under different clocks."""
+    if objective == "waste":
+        return mixed_bound(problem, budget_s * (1 + SLACK))
+    seconds, joules = problem.constant()
+    watts = np.append(0.0, float(np.median(joules / seconds)) * _MIXED_PRICES)
+    least_s = float(problem.seconds.min(axis=1)[problem.rows].sum())
+    return product_bound(watts, mixed_lines(problem, watts), least_s, budget_s * (1 + SLACK))
 
 
 class _Maker:
@@ -141,10 +171,18 @@ class _Maker:
     def __init__(self, table: PlanTable, problem: Problem, pairs: tuple[ClockPair, ...], switching: Switching) -> None:
         self.table, self.problem, self.pairs, self.switching = table, problem, pairs, switching
 
-    def way(self, kind: Kind, choices: IntArray) -> Way:
+    def ways(self, kind: Kind, plans: Sequence[IntArray]) -> list[Way]:
+        """Those of them whose cost settles."""
+        return [way for way in (self.way(kind, plan) for plan in plans) if way is not None]
+
+    def way(self, kind: Kind, choices: IntArray) -> Way | None:
+        """A plan as it turns out; None where late changes never settle into a pattern, so that nobody can say."""
         changes = switches_of(choices)
         if self.switching.effect == "late" and changes:
-            seconds, joules, changes = late_cost(self.problem, choices)
+            cost = late_cost(self.problem, choices)
+            if cost is None:
+                return None
+            seconds, joules, changes = cost
         else:
             seconds, joules = self.problem.cost(choices)
         held = tuple(self.pairs[c] for c in choices)
@@ -158,7 +196,7 @@ def _late(make: _Maker, budget_s: float, objective: Objective) -> list[Way]:
 
     Where one turns out too slow, it is planned again for less time.
     """
-    ways = []
+    ways: list[Way] = []
     for times in _LATE_LATENCIES:
         problem = replace(make.problem, near_s=times * make.problem.near_s, far_s=times * make.problem.far_s)
         for is_early in (False, True):
@@ -168,9 +206,11 @@ def _late(make: _Maker, budget_s: float, objective: Objective) -> list[Way]:
                 if plan is None:
                     break
                 way = make.way("kernel", asked_early(make.problem, plan) if is_early else plan)
+                if way is None:
+                    break
                 ways.append(way)
                 excess_s = way.time_ratio * make.table.baseline_seconds - budget_s
-                if excess_s <= 0:
+                if excess_s <= budget_s * SLACK:
                     break
                 allowed_s -= 1.1 * excess_s
     return ways
@@ -178,13 +218,15 @@ def _late(make: _Maker, budget_s: float, objective: Objective) -> list[Way]:
 
 def _of_whole(table: PlanTable, whole: PlanTable, slowdown: float | None, switching: Switching, objective: Objective) -> list[Way]:
     """The same from passes that were measured as a whole; their ratios are to their own baseline."""
-    plan = solve(whole, slowdown, switching, objective=objective)
-    ways = []
-    for way in plan.others:
-        if way.kind == "none" or (len(set(way.pairs)) > 1 and not (table.passes and whole.passes)):
-            continue
-        by_pass = dict(zip(whole.passes, way.pairs, strict=bool(whole.passes)))
-        has_passes = bool(table.passes and whole.passes)
-        pairs = tuple(by_pass[name] for name in table.passes) if has_passes else (way.pairs[0],) * table.sequence.size
-        ways.append(replace(way, kind="static" if way.kind == "static" else "pass", pairs=pairs, is_whole=True))
-    return ways
+    ways = solve(whole, slowdown, switching, objective=objective).others
+    return [lifted for lifted in (way_of_whole(table, whole, way) for way in ways) if lifted is not None]
+
+
+def way_of_whole(table: PlanTable, whole: PlanTable, way: Way) -> Way | None:
+    """A way of passes that were measured as a whole, spelt out for each invocation; None for unlocked clocks, and for passes that the table lacks."""
+    has_passes = bool(table.passes and whole.passes)
+    if way.kind == "none" or (len(set(way.pairs)) > 1 and not has_passes):
+        return None
+    by_pass = dict(zip(whole.passes, way.pairs, strict=bool(whole.passes)))
+    pairs = tuple(by_pass[name] for name in table.passes) if has_passes else (way.pairs[0],) * table.sequence.size
+    return replace(way, kind="static" if way.kind == "static" else "pass", pairs=pairs, is_whole=True)

@@ -57,6 +57,7 @@ class PlanTable:
         seconds_sd: Standard deviation of each mean; NaN or None where unknown. [s] Shape (rows, pairs).
         joules_sd: The same of the energy. [J] Shape (rows, pairs).
         whole: The same iteration measured pass by pass under one pair each, or None: a coarse table with its own baseline.
+        repeats: How many measurements each mean is of, 0 where nobody measured; None where nobody says. Shape (rows, pairs).
     """
 
     names: tuple[str, ...]
@@ -68,9 +69,13 @@ class PlanTable:
     seconds_sd: Array | None = None
     joules_sd: Array | None = None
     whole: "PlanTable | None" = None
+    repeats: IntArray | None = None
 
     def __post_init__(self) -> None:
         shape = (len(self.names), len(self.pairs))
+        for name, known in (("seconds_sd", self.seconds_sd), ("joules_sd", self.joules_sd), ("repeats", self.repeats)):
+            if known is not None and known.shape != shape:
+                raise PlanError(f"{name} has the shape {known.shape}, not {shape} (kernels, pairs of clocks)")
         for name, cells in (("seconds", self.seconds), ("joules", self.joules)):
             if cells.shape != shape:
                 raise PlanError(f"{name} has the shape {cells.shape}, not {shape} (kernels, pairs of clocks)")

@@ -9,6 +9,7 @@ from carbonreport.plan.frontier import SLOWDOWNS, FrontierPoint, frontier
 from carbonreport.plan.identity import sequence_hash
 from carbonreport.plan.judge import Judged, judged
 from carbonreport.plan.launches import Iteration, iteration_of
+from carbonreport.plan.noise import noise_of
 from carbonreport.plan.result import Aggregation, Cap, Objective, Plan
 from carbonreport.plan.smooth import Smoothed, smoothed
 from carbonreport.plan.solver import solve
@@ -18,8 +19,9 @@ from carbonreport.plan_file import BoundTo, PlanFile, Ratio, UsedLatency, Withou
 from carbonreport.plan_files.table_csv import ReadTable, read_table
 from carbonreport.plan_files.trace import read_trace
 from carbonreport.switch_latency import assumed_latency
-from carbonreport.workflows.caps import Swept, swept_caps
+from carbonreport.workflows.caps import Swept
 from carbonreport.workflows.plan_latency import latencies_of, read_latencies
+from carbonreport.workflows.plan_sweep import caps_to_compare
 
 _MOST_PHASES = 256  # of one iteration: more are kernels, which no program marks
 _STALL_SHARE = 0.5  # of the mean power, where nobody measured what a board draws while it waits for its clocks
@@ -70,7 +72,7 @@ class Prepared:
         caps: Power caps of the same work.
         smooth: The model, where one was asked for.
         notes: What was guessed.
-        is_measured: Whether the latency is given, and not assumed of the board.
+        is_measured: Whether the latency was measured on a board, as `plan latency` does; one that is typed in is not.
     """
 
     table: PlanTable
@@ -115,7 +117,7 @@ def make_plan(ask: PlanAsk, slowdown: float | None) -> PlanAnswer:
         return PlanAnswer(plan, None, prepared, prepared.notes)
     found = judged(table, slowdown, switching, aggregation=ask.aggregation, caps=caps)
     notes = [*prepared.notes]
-    if not found.is_noise_known and found.plan.kind != "none":
+    if not found.is_noise_known and found.plan.kind != "none" and not found.plan.way.is_whole:
         notes.append(
             "each cell was measured once, so nobody knows its noise: nothing was kept back for it, and the saving promises too much; measure the plan again"
         )
@@ -123,13 +125,22 @@ def make_plan(ask: PlanAsk, slowdown: float | None) -> PlanAnswer:
 
 
 def make_frontier(ask: PlanAsk, slowdowns: Sequence[float] = SLOWDOWNS) -> tuple[tuple[FrontierPoint, ...], Prepared]:
-    """Plans for several slowdowns.
+    """Plans for those of several slowdowns that a plan reaches; the notes tell of the others, and of noise that is left out.
 
     Raises:
-        PlanError: The table cannot be read.
+        PlanError: The table cannot be read, or no plan reaches any of them.
     """
     prepared = prepare(ask)
-    return frontier(prepared.table, prepared.switching, slowdowns, aggregation=ask.aggregation, caps=prepared.caps), prepared
+    points = frontier(prepared.table, prepared.switching, slowdowns, aggregation=ask.aggregation, caps=prepared.caps)
+    notes = [*prepared.notes]
+    missing = sorted(set(slowdowns) - {point.slowdown for point in points})
+    if missing:
+        notes.append(f"left out, as no plan reaches them: slowdowns of {', '.join(f'{100 * slowdown:+g} %' for slowdown in missing)}")
+    if noise_of(prepared.table) is not None:
+        notes.append(
+            "nothing is kept back for the noise of the table on this frontier, and its savings promise too much; plan solve keeps a margin"
+        )
+    return points, replace(prepared, notes=tuple(notes))
 
 
 def kernels_of_trace(path: Path) -> Iteration:
@@ -155,8 +166,7 @@ def prepare(ask: PlanAsk) -> Prepared:
     table, compared = _without_whole_step(table)
     smooth = smoothed(table) if ask.is_smooth else None
     switching, notes = _switching(ask, table)
-    swept = Swept(()) if ask.sweep is None else swept_caps(ask.sweep)
-    caps = tuple(Cap(p.cap_watts, p.time_ratio, p.energy_ratio) for p in swept.points if not p.is_rejected)
+    caps, swept = ((), Swept(())) if ask.sweep is None else caps_to_compare(ask.sweep)
     rejected = () if swept.in_words is None else (swept.in_words,)
     return Prepared(
         table if smooth is None else smooth.table,
@@ -164,7 +174,7 @@ def prepare(ask: PlanAsk) -> Prepared:
         caps,
         smooth,
         (*read.notes, *compared, *rejected, *notes),
-        ask.latency_s is not None or ask.latencies is not None,
+        ask.latencies is not None,
     )
 
 

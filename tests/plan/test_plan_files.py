@@ -14,15 +14,17 @@ from carbonreport.cli.changes import change
 from carbonreport.cli.plan import command
 from carbonreport.cli.plan_tables import gap_in_words
 from carbonreport.errors import CarbonreportError, OutputError
-from carbonreport.plan.frontier import frontier
+from carbonreport.plan.frontier import frontier, kept
 from carbonreport.plan.identity import sequence_hash
 from carbonreport.plan.order import in_loops
+from carbonreport.plan.result import Way
+from carbonreport.plan.solver import solve
 from carbonreport.plan.switching import Latency, Switching
 from carbonreport.plan.table import UNLOCKED, ClockPair, PlanError
 from carbonreport.plan_file import BoardNow, BoundTo, mismatch, read_plan, write_plan
 from carbonreport.plan_files.table_csv import read_table
 from carbonreport.switch_latency import assumed_latency, latency_rows
-from carbonreport.workflows.plan import PlanAsk, file_of, make_plan
+from carbonreport.workflows.plan import PlanAsk, file_of, make_frontier, make_plan
 
 HEAD = "kernel,count,sm_mhz,mem_mhz,seconds,joules\n"
 
@@ -64,6 +66,7 @@ def test_repeats_give_means_and_how_exact_they_are(tmp_path):
     assert table.seconds_sd is not None
     assert table.seconds_sd[0, at] == approx(0.1)
     assert np.isnan(table.seconds_sd[0, 1 - at])
+    assert table.repeats.tolist() == ([[2, 1]] if at == 0 else [[1, 2]])
 
 
 def test_an_order_that_was_guessed_is_said(tmp_path):
@@ -118,6 +121,24 @@ def test_a_board_has_the_latency_of_its_architecture():
     assert assumed_latency("NVIDIA B200").value_s < 0.001
     assert assumed_latency("Tesla K80") == assumed_latency("")
     assert assumed_latency("NVIDIA H200", "memory").value_s == 0.1
+
+
+@pytest.mark.parametrize(
+    ("board", "architecture"),
+    [
+        ("NVIDIA RTX 6000 Ada Generation", "Ada"),
+        ("Quadro RTX 6000", "Turing"),
+        ("NVIDIA RTX A6000", "Ampere"),
+        ("NVIDIA RTX PRO 6000 Blackwell Server Edition", "Blackwell"),
+        ("NVIDIA GH200 480GB", "Hopper"),
+        ("NVIDIA L40S", "Ada"),
+        ("Hopper", "Hopper"),
+    ],
+)
+def test_a_board_that_names_its_architecture_is_of_that_one(board, architecture):
+    (row,) = (row for row in latency_rows() if row.architecture == architecture and row.clock == "core")
+
+    assert assumed_latency(board) == row.latency
 
 
 # Plans
@@ -215,9 +236,72 @@ def test_the_frontier_falls_and_lies_above_that_of_free_switches(both):
     assert all(point.plan.time_ratio <= 1 + point.slowdown + 1e-9 for point in points)
 
 
+def test_a_plan_kept_for_a_longer_time_is_bounded_by_what_is_proved_of_that_time(both):
+    shorter, own = (
+        replace(solve(both, 0.01), way=Way("static", (), 1.01, energy), bound=bound, slowdown=slowdown)
+        for energy, bound, slowdown in ((0.8, 0.79, 0.01), (0.82, 0.7, 0.02))
+    )
+
+    assert kept(shorter, own) == replace(shorter, bound=0.7, slowdown=0.02)
+    assert kept(own, shorter) is shorter
+
+
+def test_slowdowns_that_no_plan_reaches_are_left_out_of_the_frontier_and_named(both_file):
+    points, prepared = make_frontier(PlanAsk(both_file, latency_s=0.0), (-0.5, -0.3, 0.01))
+
+    assert [point.slowdown for point in points] == [0.01]
+    assert any("no plan reaches them: slowdowns of -50 %, -30 %" in note for note in prepared.notes)
+    with pytest.raises(PlanError, match="no plan takes -50"):
+        make_frontier(PlanAsk(both_file, latency_s=0.0), (-0.5,))
+
+
+def test_a_frontier_of_repeated_cells_says_that_their_noise_is_left_out(tmp_path):
+    path = table_file(tmp_path, HEAD + "a,1,auto,auto,1.0,10\na,1,auto,auto,1.01,10.1\na,1,900,auto,1.001,9\n")
+
+    assert "nothing is kept back for the noise" in output("frontier", path, "--latency", "0", "--slowdowns", "0,1")
+
+
+def noisy_file(folder):
+    """Cells of two repeats, as far apart as 2 %."""
+    rows = [
+        f"{name},1,{sm},auto,{seconds * (1 + share)},{joules * (1 + share)}"
+        for name, cells in (
+            ("a", (("auto", 1.0, 300), (1500, 1.0, 250), (1200, 1.002, 200))),
+            ("b", (("auto", 1.0, 300), (1500, 1.2, 292), (1200, 1.5, 310))),
+        )
+        for sm, seconds, joules in cells
+        for share in (-0.01, 0.01)
+    ]
+    return table_file(folder, HEAD + "\n".join(rows) + "\n")
+
+
+def test_a_cap_beats_noisy_kernels_and_is_told_in_one_clause(tmp_path):
+    sweep = tmp_path / "sweep.json"
+    sweep.write_text(
+        json.dumps({"points": [{"cap_watts": 300, "time_ratio": 1.009, "energy_ratio": 0.7, "energy_low": 0.69, "energy_high": 0.71}]})
+    )
+    asked = ("solve", noisy_file(tmp_path), "--slowdown", "1%", "--latency", "1ms", "--stall-watts", "50")
+    text, without = output(*asked, "--sweep", sweep), output(*asked)
+
+    assert "Do not switch, hold one setting: a cap of 300 W needs −30.0 % of energy" in text
+    assert "Expected: +0.90 % [+0.90, +0.90] of time, −30.00 % [−31.00, −29.00] of energy" in text
+    assert "no clocks and no cap" not in text and "Kept back" not in text
+    assert "Do not switch, leave the clocks alone: clocks kernel by kernel would need" in without
+    assert "Kept back of the time for the noise of the table:" in without
+
+
+def test_the_file_keeps_the_slowdown_that_was_asked_for(tmp_path):
+    ask = PlanAsk(noisy_file(tmp_path), latency_s=1e-4, gpu="GPU-1")
+    answer = make_plan(ask, 0.04)
+
+    assert answer.judged.margin > 0.005
+    assert file_of(answer, ask).slowdown == 0.04
+    assert "not even one that keeps no time back" in gap_in_words(1.5, is_kept_back=True)
+
+
 def test_solve_prints_the_plan_and_its_json_holds_the_same(both_file):
     text = output("solve", both_file, "--slowdown", "1%", "--latency", "6ms")
-    assert "Do not switch: one setting" in text and "−9.68 %" in text and "half of the mean power" in text
+    assert "Do not switch, hold one setting: one pair" in text and "−9.68 %" in text and "half of the mean power" in text
 
     held = json.loads(output("solve", both_file, "--slowdown", "1%", "--latency", "6ms", "--json"))
     assert (held["kind"], held["switches"], held["energy_percent"]) == ("static", 0, approx(-9.68, abs=0.01))
