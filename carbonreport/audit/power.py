@@ -1,90 +1,26 @@
 """Bulk samples of power or of energy counters: integrated per device and hour between real stamps; gaps, resets and wild values stay out."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from carbonreport.audit.power_columns import Columns, columns_of
+from carbonreport.audit.power_dips import bridge_dips
 from carbonreport.audit.sacct import Taken
 from carbonreport.audit.tables import HOUR_US, MJ_PER_J, US_PER_S
 from carbonreport.errors import BadTime, RecordError
 
-# Names of columns in the wild -> (role, factor to W or mJ).
-_VALUES: dict[str, tuple[str, float]] = {
-    "watts": ("watts", 1.0),
-    "power_watts": ("watts", 1.0),
-    "power_w": ("watts", 1.0),
-    "power.draw [w]": ("watts", 1.0),
-    "power.draw.instant [w]": ("watts", 1.0),
-    "power.draw.average [w]": ("watts", 1.0),
-    "power.draw": ("watts", 1.0),
-    "dcgm_fi_dev_power_usage": ("watts", 1.0),
-    "nvidia_smi_power_draw_watts": ("watts", 1.0),
-    "milliwatts": ("watts", 1e-3),
-    "power_mw": ("watts", 1e-3),
-    "nvidia_gpu_power_usage_milliwatts": ("watts", 1e-3),
-    "dcgm_fi_dev_total_energy_consumption": ("counter", 1.0),
-    "energy_mj": ("counter", 1.0),
-    "counter_mj": ("counter", 1.0),
-    "energy_joules": ("counter", 1e3),
-    "counter_joules": ("counter", 1e3),
-}
-_DEVICES = ("uuid", "gpu_uuid", "gpu.uuid", "device", "device_uuid", "pci.bus_id", "gpu_bus_id", "bus_id", "serial", "gpu_serial")
-_TIMES = ("timestamp", "time", "ts", "time_utc", "datetime")
-_OTHERS = {
-    "host": ("hostname", "host", "node", "nodename", "instance"),
-    "model": ("modelname", "gpu_name", "name", "gpu_model", "model"),
-    "job": ("hpc_job", "job_id", "jobid", "job", "slurm_job_id"),
-    "kind": ("kind", "device_kind"),
-}
 _NOBODYS = ("", "0", "none", "null", "n/a", "[n/a]")
 # Beyond five usual steps nobody knows what happened between two samples; a step longer than an hour is no sampling.
 _GAP_STEPS, _LEAST_GAP_S, _LONGEST_GAP_S = 5.0, 10.0, 3600.0
 _OVER_LIMIT = 1.2  # as the counter's rule has it: a difference that implies more than this times the limit is rejected
 _LIMIT_OF_UNKNOWN = 1500.0  # W; above any single board on sale
 _MOST_REJECTED = 0.5
+# Where the job or the host of a board changes within an hour, each stretch has its own begin and end.
+_STRETCHES = """(SELECT * EXCLUDE (is_other), sum(is_other::INTEGER) OVER (PARTITION BY device_no ORDER BY from_us, until_us ROWS UNBOUNDED PRECEDING) AS stretch
+    FROM (SELECT *, coalesce(label_no, 0) <> lag(coalesce(label_no, 0), 1, -1) OVER (PARTITION BY device_no ORDER BY from_us, until_us) AS is_other FROM parts))"""
 _EPOCHS = ((1e8, 1e10, 1e6), (1e11, 1e13, 1e3), (1e14, 1e16, 1.0), (1e17, 1e19, 1e-3))  # of s, ms, µs, ns to µs
-
-
-@dataclass(frozen=True, slots=True)
-class Columns:
-    """Which column is what; "" where there is none."""
-
-    device: str
-    time: str
-    value: str
-    role: str
-    factor: float
-    host: str = ""
-    model: str = ""
-    job: str = ""
-    kind: str = ""
-
-
-def columns_of(names: Sequence[str], where: str) -> Columns:
-    """Roles of the columns of a table of samples.
-
-    Raises:
-        RecordError: Device, time or value is missing; the message says which and names what it may be called.
-    """
-    held = {name.strip().strip('"').casefold(): name for name in reversed(names)}
-    value = next((name for name in _VALUES if name in held and _VALUES[name][0] == "counter"), None) or next(
-        (n for n in _VALUES if n in held), None
-    )
-    device = next((name for name in _DEVICES if name in held), None)
-    at = next((name for name in _TIMES if name in held), None)
-    for what, found, wanted in (
-        ("a device", device, _DEVICES[:4]),
-        ("a time", at, _TIMES[:3]),
-        ("watts or a counter", value, ("watts", "energy_mj", *list(_VALUES)[3:4])),
-    ):
-        if found is None:
-            raise RecordError(
-                f"{where}: energy is not derivable: no column of {what}, such as {', '.join(wanted)}; it has {', '.join(names[:12])}"
-            )
-    others = {role: next((held[name] for name in wanted if name in held), "") for role, wanted in _OTHERS.items()}
-    role, factor = _VALUES[value or ""]
-    return Columns(held[device or ""], held[at or ""], held[value or ""], role, factor, **others)
 
 
 def meters_query(con: Any, path: Path, source: str, limit_watts: Callable[[str], float | None]) -> tuple[str, Taken]:
@@ -107,9 +43,13 @@ def meters_query(con: Any, path: Path, source: str, limit_watts: Callable[[str],
         if is_parquet
         else f"read_csv('{quoted}', all_varchar=true, header=true, ignore_errors=true, null_padding=true)"
     )
-    names, kinds = zip(*((row[0], row[1]) for row in con.execute(f"DESCRIBE SELECT * FROM {reader}").fetchall()), strict=True)
-    roles = columns_of(names, str(path))
-    _stage(con, reader, roles, dict(zip(names, kinds, strict=True)), path)
+    duckdb = import_module("duckdb")
+    try:
+        names, kinds = zip(*((row[0], row[1]) for row in con.execute(f"DESCRIBE SELECT * FROM {reader}").fetchall()), strict=True)
+        roles = columns_of(names, str(path))
+        _stage(con, reader, roles, dict(zip(names, kinds, strict=True)), path)
+    except duckdb.Error as error:
+        raise RecordError(f"cannot read {path}: {str(error).splitlines()[0]}") from error
     _limits(con, limit_watts)
     steps = con.execute(
         "SELECT approx_quantile(step, 0.5) FROM (SELECT time_us - lag(time_us) OVER (PARTITION BY device_no ORDER BY time_us) AS step FROM (SELECT * FROM power_samples WHERE device_no < 8)) WHERE step > 0"
@@ -118,29 +58,39 @@ def meters_query(con: Any, path: Path, source: str, limit_watts: Callable[[str],
     counts = _integrate(con, roles.role, gap_us)
     method = "counter" if roles.role == "counter" else "averaged"
     query = f"""
-        SELECT d.device, d.kind, d.host, h.start_us, h.end_us, h.read_us, h.energy_mj, '{method}' AS method, d.model AS gpu_model,
-            CASE WHEN j.job IS NULL OR lower(j.job) IN ({", ".join(f"'{text}'" for text in _NOBODYS)}) OR contains(j.job, 'dcgm-exporter') THEN NULL ELSE j.job END AS job_id,
+        SELECT d.device, d.kind, coalesce(nullif(l.host, ''), d.host) AS host, h.start_us, h.end_us, h.read_us, h.energy_mj, '{method}' AS method, d.model AS gpu_model,
+            CASE WHEN l.job IS NULL OR lower(l.job) IN ({", ".join(f"'{text}'" for text in _NOBODYS)}) OR contains(l.job, 'dcgm-exporter') THEN NULL ELSE l.job END AS job_id,
             '{source}' AS source
-        FROM power_hours h JOIN power_devices d USING (device_no) LEFT JOIN power_jobs j USING (job_no) WHERE h.end_us > h.start_us"""
+        FROM power_hours h JOIN power_devices d USING (device_no) LEFT JOIN power_labels l USING (label_no) WHERE h.end_us > h.start_us"""
     (rows,) = con.execute("SELECT count(*) FROM power_hours").fetchall()[0]
     return query, Taken(int(rows), tuple((why, int(n)) for why, n in counts if n))
 
 
 def _stage(con: Any, reader: str, roles: Columns, kinds: dict[str, str], path: Path) -> None:
-    """The tables of devices and jobs by number, and of samples with numbers alone: a year of them fits into memory."""
+    """The tables of devices and labels by number, and of samples with numbers alone: a year of them fits into memory.
+
+    A label is the host and the job of a sample, where the file names jobs or a board moves between hosts. An index or a bus id
+    is no device's own: it stands behind its host.
+    """
 
     def text(name: str) -> str:
-        return f'trim("{name}"::VARCHAR)' if name else "''"
+        return f"coalesce(trim(s.\"{name}\"::VARCHAR), '')" if name else "''"
 
+    host = text(roles.host)
+    device = text(roles.device)
+    if roles.host:
+        device = f"CASE WHEN {is_own(device)} OR {host} = '' OR {device} = '' THEN {device} ELSE {host} || '/' || {device} END"
     con.execute(f"""
         CREATE OR REPLACE TEMP TABLE power_devices AS
         SELECT (row_number() OVER (ORDER BY device) - 1)::INTEGER AS device_no, * FROM (
-            SELECT {text(roles.device)} AS device, max({text(roles.host)}) AS host, max({text(roles.model)}) AS model,
-                coalesce(nullif(max({text(roles.kind)}), ''), 'gpu') AS kind FROM {reader} WHERE {text(roles.device)} <> '' GROUP BY 1)""")
+            SELECT {device} AS device, max({host}) AS host, min(nullif({host}, '')) <> max({host}) AS has_moved, max({text(roles.model)}) AS model,
+                coalesce(nullif(max({text(roles.kind)}), ''), 'gpu') AS kind FROM {reader} s WHERE {text(roles.device)} <> '' GROUP BY 1)""")
+    (has_moved,) = con.execute("SELECT coalesce(bool_or(has_moved), false) FROM power_devices").fetchall()[0]
+    moved_host, job = host if has_moved else "''", text(roles.job)
     con.execute(f"""
-        CREATE OR REPLACE TEMP TABLE power_jobs AS SELECT (row_number() OVER (ORDER BY job))::INTEGER AS job_no, job
-        FROM (SELECT DISTINCT {text(roles.job)} AS job FROM {reader}) WHERE job <> ''""")
-    at = f'"{roles.time}"'
+        CREATE OR REPLACE TEMP TABLE power_labels AS SELECT (row_number() OVER (ORDER BY job = '', job, host))::INTEGER AS label_no, host, job
+        FROM (SELECT DISTINCT {moved_host} AS host, {job} AS job FROM {reader} s WHERE {str(bool(has_moved or roles.job)).lower()}) WHERE job <> '' OR host <> ''""")
+    at = f's."{roles.time}"'
     if kinds[roles.time].startswith("TIMESTAMP"):
         time_us = f"epoch_us({at})"
     else:
@@ -152,18 +102,24 @@ def _stage(con: Any, reader: str, roles: Columns, kinds: dict[str, str], path: P
         zoned = f"regexp_matches({stamp}, '(?:Z|UTC|[+-][0-9]{{2}}:?[0-9]{{2}})$') AND contains({stamp}, ':')"
         time_us = f"CASE WHEN {number} IS NOT NULL THEN CASE {epochs} END WHEN {zoned} THEN epoch_us(try_cast({stamp} AS TIMESTAMPTZ)) END"
     if kinds[roles.value] == "VARCHAR":
-        value = f"""coalesce(try_cast("{roles.value}" AS DOUBLE), try_cast(regexp_extract("{roles.value}", '^ *([0-9.eE+]+) *(?:W|mJ)? *$', 1) AS DOUBLE))"""
+        value = f"""coalesce(try_cast(s."{roles.value}" AS DOUBLE), try_cast(regexp_extract(s."{roles.value}", '^ *([0-9.eE+]+) *(?:W|mJ)? *$', 1) AS DOUBLE))"""
     else:
-        value = f'"{roles.value}"::DOUBLE'
-    job = f"LEFT JOIN power_jobs j ON j.job = {text(roles.job)}" if roles.job else ""
+        value = f's."{roles.value}"::DOUBLE'
+    is_labelled = bool(has_moved or roles.job)
+    labels = f"LEFT JOIN power_labels l ON l.job = {job} AND l.host = {moved_host}" if is_labelled else ""
     con.execute(f"""
         CREATE OR REPLACE TEMP TABLE power_samples AS
-        SELECT d.device_no, {time_us} AS time_us, {value} * {roles.factor!r} AS value, {"j.job_no" if roles.job else "NULL::INTEGER"} AS job_no
-        FROM {reader} s JOIN power_devices d ON d.device = {text(roles.device)} {job}""")
+        SELECT d.device_no, {time_us} AS time_us, {value} * {roles.factor!r} AS value, {"l.label_no" if is_labelled else "NULL::INTEGER"} AS label_no
+        FROM {reader} s JOIN power_devices d ON d.device = {device} {labels}""")
     count, dated = con.execute("SELECT count(*), count(time_us) FROM power_samples").fetchall()[0]
     if count and not dated:
-        (first,) = con.execute(f"SELECT {at}::VARCHAR FROM {reader} LIMIT 1").fetchall()[0]
+        (first,) = con.execute(f"SELECT {at}::VARCHAR FROM {reader} s LIMIT 1").fetchall()[0]
         raise BadTime(f"{path}: its times name no zone or cannot be read ({first!r}); write POSIX seconds, or 2026-01-14T18:20:00Z")
+
+
+def is_own(device: str) -> str:
+    """SQL that tells whether an id is a board's own, wherever it is, as a UUID is."""
+    return f"(lower({device}) LIKE 'gpu-%' OR lower({device}) LIKE 'mig-%' OR regexp_full_match({device}, '[0-9a-fA-F]{{8}}(?:-[0-9a-fA-F]{{4}}){{3}}-[0-9a-fA-F]{{12}}'))"
 
 
 def _limits(con: Any, limit_watts: Callable[[str], float | None]) -> None:
@@ -171,7 +127,8 @@ def _limits(con: Any, limit_watts: Callable[[str], float | None]) -> None:
     con.execute("CREATE OR REPLACE TEMP TABLE power_limits (model VARCHAR, most_watts DOUBLE)")
     if models:
         con.executemany(
-            "INSERT INTO power_limits VALUES (?, ?)", [(m, _OVER_LIMIT * (limit_watts(m) or _LIMIT_OF_UNKNOWN)) for m in models]
+            "INSERT INTO power_limits VALUES (?, ?)",
+            [(m, _OVER_LIMIT * ((limit_watts(m) if m else None) or _LIMIT_OF_UNKNOWN)) for m in models],
         )
 
 
@@ -191,13 +148,15 @@ def _integrate(con: Any, role: str, gap_us: int) -> list[tuple[str, int]]:
         why = "no readings" if missing > bad / 2 else "more than such a board can draw; are they milliwatts?"
         raise RecordError(f"{bad} of {count} samples are {why}")
     usable = f"value IS NOT NULL AND time_us IS NOT NULL AND value >= 0 {'AND value <= most_watts' if role == 'watts' else ''}"
+    (count_labels,) = con.execute("SELECT count(*) FROM power_labels").fetchall()[0]
+    dips = bridge_dips(con, usable) if role != "watts" else 0
     whole = "(value + before) / 2 * step_us / 1e3" if role == "watts" else "CASE WHEN value >= before THEN value - before ELSE value END"
     con.execute(f"""
         CREATE OR REPLACE TEMP TABLE power_steps AS
-        WITH usable AS (SELECT device_no, time_us, value, job_no, most_watts FROM power_samples JOIN power_devices USING (device_no) JOIN power_limits USING (model) WHERE {usable}),
-        paired AS (SELECT *, lag(time_us) OVER w AS from_us, lag(value) OVER w AS before FROM usable WINDOW w AS (PARTITION BY device_no ORDER BY time_us, value)),
+        WITH usable AS (SELECT device_no, time_us, value, label_no, most_watts FROM power_samples JOIN power_devices USING (device_no) JOIN power_limits USING (model) WHERE {usable}),
+        paired AS (SELECT *, lag(time_us) OVER w AS from_us, lag(value) OVER w AS before FROM usable WINDOW w AS (PARTITION BY device_no ORDER BY time_us, value, label_no)),
         steps AS (SELECT *, time_us - from_us AS step_us FROM paired WHERE from_us IS NOT NULL)
-        SELECT device_no, job_no, from_us, time_us AS until_us, step_us, {whole} AS energy_mj, before, value, most_watts,
+        SELECT device_no, label_no, from_us, time_us AS until_us, step_us, {whole} AS energy_mj, before, value, most_watts,
             step_us = 0 AS is_repeat, step_us = 0 AND value <> before AS is_conflict, step_us > {gap_us} AS is_gap,
             {"false" if role == "watts" else "value < before AND step_us > 0"} AS is_reset FROM steps""")
     con.execute("DROP TABLE power_samples")
@@ -217,11 +176,11 @@ def _integrate(con: Any, role: str, gap_us: int) -> list[tuple[str, int]]:
         WITH good AS (SELECT *, from_us // {HOUR_US} AS from_hour, (until_us - 1) // {HOUR_US} AS until_hour FROM power_steps WHERE {good}),
         crossing AS (SELECT *, until_hour * {HOUR_US} AS time_edge FROM good WHERE from_hour <> until_hour),
         parts AS (
-            SELECT device_no, job_no, from_hour AS hour, from_us, until_us, energy_mj FROM good WHERE from_hour = until_hour
-            UNION ALL SELECT device_no, job_no, from_hour, from_us, time_edge, {first} FROM crossing
-            UNION ALL SELECT device_no, job_no, until_hour, time_edge, until_us, energy_mj - {first} FROM crossing)
-        SELECT device_no, job_no, min(from_us) AS start_us, max(until_us) AS end_us, sum(until_us - from_us)::BIGINT AS read_us, round(sum(energy_mj))::BIGINT AS energy_mj
-        FROM parts GROUP BY device_no, job_no, hour""")
+            SELECT device_no, label_no, from_hour AS hour, from_us, until_us, energy_mj FROM good WHERE from_hour = until_hour
+            UNION ALL SELECT device_no, label_no, from_hour, from_us, time_edge, {first} FROM crossing
+            UNION ALL SELECT device_no, label_no, until_hour, time_edge, until_us, energy_mj - {first} FROM crossing)
+        SELECT device_no, label_no, min(from_us) AS start_us, max(until_us) AS end_us, sum(until_us - from_us)::BIGINT AS read_us, round(sum(energy_mj))::BIGINT AS energy_mj
+        FROM {_STRETCHES if count_labels else "(SELECT *, 0 AS stretch FROM parts)"} GROUP BY device_no, label_no, hour, stretch""")
     repeats, conflicts, gaps, resets, wild = con.execute(
         "SELECT count(*) FILTER (is_repeat AND NOT is_conflict), count(*) FILTER (is_conflict), count(*) FILTER (is_gap AND NOT is_repeat), count(*) FILTER (is_reset AND NOT is_wild), "
         "count(*) FILTER (is_wild) FROM power_steps"
@@ -232,6 +191,7 @@ def _integrate(con: Any, role: str, gap_us: int) -> list[tuple[str, int]]:
         ("the same device and moment again, as MIG instances repeat their board", repeats),
         ("the same device and moment with two values; the time between them and their neighbours is kept", conflicts),
         ("gaps without a reading" + ("" if role == "watts" else ", bridged by the counter up to an hour"), gaps),
+        ("dips of the counter that came back; bridged", dips),
         ("the counter began again", resets),
         ("steps of the counter that no such board can have used", wild),
     ]

@@ -1,13 +1,20 @@
 """The cells of sacct's parsable text as a table of texts and numbers, by the field rules of the importer."""
 
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from carbonreport.audit.tables import US_PER_S
+from carbonreport.audit.window import FIRST_YEAR, LAST_YEAR, year_begin_us
+
 _HEAD_LINES = 40
 _NEEDED = ("start", "state")
+_LONGEST_S = 100 * 366 * 86_400  # beyond these a number is a marker or a fault, and products of several overflow
+MOST_GPUS, _MOST_NODES = 100_000, 1_000_000
+_LONGEST_LINE = 4_194_304
 _MORE = tuple(f"more {i}" for i in range(64))  # where a job's name, the last column, has the delimiter inside
 
 
@@ -49,9 +56,31 @@ def header_of(path: Path) -> tuple[int, list[str]] | None:
     return None
 
 
+def unfinished_line(path: Path) -> str:
+    """The last line where no line end closes it, so that nobody knows whether it is whole; "" where all are closed."""
+    with path.open("rb") as file:
+        size = file.seek(0, 2)
+        file.seek(max(size - _LONGEST_LINE, 0))
+        tail = file.read()
+    return "" if tail.endswith((b"\n", b"\r")) else tail.rpartition(b"\n")[2].decode(errors="replace")
+
+
+def literally(path: str) -> str:
+    """A path in which DuckDB takes no character for a pattern of names."""
+    return re.sub(r"([*?\[])", r"[\1]", path)
+
+
 def read_cells(con: Any, path: Path, skip: int, names: list[str], rules: SlurmRules) -> None:
-    """Rows as texts, cut once; what comes after the last column belongs to a job's name and is not kept."""
+    """Rows as texts, cut once; what comes after the last column belongs to a job's name and is not kept.
+
+    A line with fewer cells than the header is torn, and so is a last line that nothing closes; one with more is shifted, unless the
+    name of the job comes last.
+    """
     columns = [f"{name}" if name not in names[:i] and name else f"column {i}" for i, name in enumerate(names)]
+    last_name = next(name for name in reversed(names) if name)
+    last = unfinished_line(path).split("|")
+    is_last = " AND ".join(f"coalesce({_named(name)}, '') = '{_escaped(cell)}'" for name, cell in zip(columns, last, strict=False))
+    shifted = "false" if last_name == "jobname" else f"coalesce({_named(_MORE[0])}, '') <> '' OR {_named(_MORE[1])} IS NOT NULL"
 
     def cell(*wanted: str) -> str:
         texts = [f'"{name}"' for name in wanted if name in columns]
@@ -84,12 +113,18 @@ def read_cells(con: Any, path: Path, skip: int, names: list[str], rules: SlurmRu
             WHEN contains(substr(t, strpos(t, 'gres/gpu')), 'energy=') THEN array_to_string(regexp_extract_all(t, 'gres/gpu[^,]*'), ',')
             ELSE substr(t, strpos(t, 'gres/gpu')) END""",
     }
+    begin_us, end_us = year_begin_us(FIRST_YEAR), year_begin_us(LAST_YEAR + 1)
     macros |= {
-        "sacct_zoned(t)": """CASE WHEN t = '' THEN NULL WHEN ends_with(t, 'Z') THEN epoch_us(try_cast(substr(t, 1, length(t) - 1) AS TIMESTAMP))
+        "sacct_beyond(t)": f"""CASE WHEN contains(t, ':') THEN t >= '0' AND t < ':' AND (t < '{FIRST_YEAR}' OR t >= '{LAST_YEAR + 1}')
+            WHEN t = '' OR t = '0' THEN false WHEN length(t) = 10 AND t < '{end_us // US_PER_S}' THEN false
+            ELSE try_cast(t AS DOUBLE) IS NOT NULL AND try_cast(t AS DOUBLE) NOT BETWEEN {begin_us // US_PER_S} AND {end_us // US_PER_S} END""",
+        # Years outside the bounds stay out of every sum: a far one would overflow, and one row would cost the whole file.
+        "sacct_zoned(t)": f"""CASE WHEN t = '' THEN NULL WHEN NOT contains(t, ':') THEN
+                CASE WHEN length(t) IN (9, 10) AND try_cast(t AS UBIGINT) BETWEEN {begin_us // US_PER_S} AND {end_us // US_PER_S} AND NOT contains(t, '.') AND NOT contains(lower(t), 'e') THEN try_cast(t AS BIGINT) * 1000000 END
+            WHEN sacct_beyond(t) THEN NULL WHEN ends_with(t, 'Z') THEN epoch_us(try_cast(substr(t, 1, length(t) - 1) AS TIMESTAMP))
             WHEN length(t) = 19 THEN NULL
-            WHEN NOT contains(t, ':') THEN CASE WHEN length(t) >= 9 AND (try_cast(t AS UBIGINT) IS NOT NULL AND NOT contains(t, '.') AND NOT contains(lower(t), 'e')) THEN try_cast(t AS BIGINT) * 1000000 END
-            WHEN regexp_matches(t, '[+-][0-9]{2}:?[0-9]{2}$') THEN epoch_us(try_cast(t AS TIMESTAMPTZ)) END""",
-        "sacct_local(t)": "CASE WHEN length(t) = 19 THEN epoch_us(try_cast(t AS TIMESTAMP)) END",
+            WHEN regexp_matches(t, '[+-][0-9]{{2}}:?[0-9]{{2}}$') THEN epoch_us(try_cast(t AS TIMESTAMPTZ)) END""",
+        "sacct_local(t)": "CASE WHEN length(t) = 19 AND NOT sacct_beyond(t) THEN epoch_us(try_cast(t AS TIMESTAMP)) END",
     }
     for head, body in macros.items():
         con.execute(f"CREATE OR REPLACE MACRO {head} AS {body}")
@@ -115,23 +150,25 @@ def read_cells(con: Any, path: Path, skip: int, names: list[str], rules: SlurmRu
         "in_tot": cell("tresusageintot"),
         "out_ave": cell("tresusageoutave"),
     }
-    quoted = str(path).replace("'", "''")
+    quoted = _escaped(literally(str(path)))
     # Tables between the steps: an optimiser that put the macros into one another would evaluate their arguments many times.
     for table in ("reject_errors", "reject_scans"):
         con.execute(f"DROP TABLE IF EXISTS {table}")
     con.execute(f"""
         CREATE OR REPLACE TEMP TABLE sacct_found AS
         WITH cut AS (
-            SELECT {", ".join(f'{text} AS "{name}"' for name, text in kept.items())}
+            SELECT {", ".join(f'{text} AS "{name}"' for name, text in kept.items())},
+                (coalesce({_named(columns[0])}, '') <> '' OR {_named(columns[1])} IS NOT NULL) AND ({_named(columns[-1])} IS NULL OR {shifted}) AS is_torn, {is_last if last != [""] else "false"} AS is_last
             FROM read_csv('{quoted}', delim='|', quote='', escape='', header=false, skip={skip + 1}, auto_detect=false, null_padding=true, strict_mode=false,
-                store_rejects=true, max_line_size=4194304, columns={{{", ".join(f"'{_escaped(name)}': 'VARCHAR'" for name in [*columns, *_MORE])}}}))
+                nullstr='\x01', store_rejects=true, max_line_size={_LONGEST_LINE}, columns={{{", ".join(f"'{_escaped(name)}': 'VARCHAR'" for name in [*columns, *_MORE])}}}))
         SELECT * EXCLUDE (tres, in_tot, out_ave, raw, shown),
             CASE WHEN raw <> '' AND NOT contains(shown, '_[') THEN raw WHEN shown <> '' THEN shown ELSE raw END AS job_id,
+            CASE WHEN shown <> raw AND (contains(shown, '_') OR contains(shown, '+')) AND NOT contains(shown, '_[') THEN shown ELSE '' END AS array_id,
             sacct_tres(tres, 'energy', '3') AS tres_energy, sacct_gpus(tres) AS gpu_text, sacct_tres(tres, 'node', '4') AS node_text,
             CASE WHEN in_tot <> '' THEN sacct_tres(in_tot, 'energy', '3') ELSE '' END AS in_energy,
             CASE WHEN out_ave <> '' THEN sacct_tres(out_ave, 'energy', '3') ELSE '' END AS out_watts
         FROM cut""")
-    con.execute("""
+    con.execute(f"""
         CREATE OR REPLACE TEMP TABLE sacct_rows AS
         SELECT * EXCLUDE (tres_energy, node_text, nnodes, in_energy, out_watts, consumed_raw, consumed, elapsedraw, elapsed, submit),
             sacct_zoned(submit) AS submit_z, sacct_zoned(start) AS start_z, sacct_zoned("end") AS end_z,
@@ -140,9 +177,13 @@ def read_cells(con: Any, path: Path, skip: int, names: list[str], rules: SlurmRu
             coalesce(sacct_count(nnodes), sacct_count(node_text)) AS nodes,
             coalesce(sacct_joules(consumed_raw), sacct_joules(tres_energy), sacct_joules(consumed), sacct_joules(in_energy)) AS joules,
             sacct_joules(out_watts) AS mean_watts,
-            contains(job_id, '.') AS is_step, ends_with(job_id, '+') AND NOT contains(job_id, '.') AS is_cut
-        FROM sacct_found WHERE job_id <> '' AND lower(job_id) NOT IN ('jobid', 'jobidraw')""")
+            contains(job_id, '.') AS is_step, ends_with(job_id, '+') AND NOT contains(job_id, '.') AS is_cut,
+            sacct_beyond(start) OR sacct_beyond("end") AS is_far,
+            coalesce(elapsed_s, 0) > {_LONGEST_S} OR coalesce(nodes, 0) > {_MOST_NODES} AS is_huge
+        FROM sacct_found WHERE is_torn OR (job_id <> '' AND lower(job_id) NOT IN ('jobid', 'jobidraw'))""")
     con.execute("DROP TABLE sacct_found")
+    if last != [""]:  # one row, where a whole line says the same
+        con.execute("UPDATE sacct_rows SET is_torn = true WHERE rowid = (SELECT max(rowid) FROM sacct_rows WHERE is_last)")
 
 
 def keep_table(con: Any, name: str, kinds: str, rows: list[tuple[Any, ...]]) -> None:
@@ -151,6 +192,10 @@ def keep_table(con: Any, name: str, kinds: str, rows: list[tuple[Any, ...]]) -> 
     if rows:
         marks = ", ".join("?" * len(rows[0]))
         con.executemany(f"INSERT INTO {name} VALUES ({marks})", rows)
+
+
+def _named(column: str) -> str:
+    return '"' + column.replace('"', '""') + '"'
 
 
 def _escaped(text: str) -> str:

@@ -10,6 +10,7 @@ TableName = Literal["jobs", "meters"]
 US_PER_S = 1_000_000
 MJ_PER_J = 1_000
 HOUR_US = 3_600 * US_PER_S
+OWN_CLUSTER = "carbonreport"  # of jobs that are records
 # Where each begins is what its month is taken from; the key tells rows of one thing apart, the best of several stays.
 MOST_MILLIJOULES = 2**53  # 2.5 GWh: beyond, a double could not hold it whole
 
@@ -37,6 +38,7 @@ class JobRow:
         energy_mj: What was accounted for it, or None. [mJ]
         method: How that energy is known: reported, or a method of a record; "" without energy.
         source: Hash of what the row came from.
+        array_id: Its id as people see it, "123_4" or "10+1", where that is another one and known; "" otherwise.
     """
 
     cluster: str
@@ -57,6 +59,7 @@ class JobRow:
     energy_mj: int | None
     method: str
     source: str
+    array_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +110,7 @@ def cells(rows: Sequence[Row], table: TableName) -> dict[str, list[Any]]:
 
 def key(table: TableName) -> Sequence[str]:
     """What tells rows apart: two rows of one key are two reports of the same thing."""
-    return ("cluster", "job_id", "start_us") if table == "jobs" else ("device", "start_us", "job_key")
+    return ("cluster_key", "job_key", "start_us") if table == "jobs" else ("device", "start_us", "job_key")
 
 
 def microseconds(seconds: float) -> int:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import pairwise, product
 from zoneinfo import ZoneInfo
 
@@ -11,6 +11,7 @@ from carbonreport.audit.tables import HOUR_US, US_PER_S
 
 _GROUP = re.compile(r"\[([^\]]*)\]")
 _MOST_HOSTS = 100_000
+FIRST_YEAR, LAST_YEAR = 1990, 2200  # that can be audited
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,11 @@ def window_of(year: int, time_zone: str, now_s: float) -> Window:
     if now_us >= edges[-1]:
         return Window(year, time_zone, tuple(edges))
     return Window(year, time_zone, (*(edge for edge in edges if edge < now_us), now_us), in_progress=True)
+
+
+def year_begin_us(year: int) -> int:
+    """When a year begins in UTC, POSIX microseconds."""
+    return round(datetime(year, 1, 1, tzinfo=UTC).timestamp()) * US_PER_S
 
 
 def hours_between(start_us: int, end_us: int) -> Sequence[tuple[int, int]]:

@@ -12,7 +12,7 @@ from carbonreport.workflows.place import PlaceOptions
 @click.argument("records", nargs=-1, metavar="[RECORD…]")
 @click.option(
     "--year",
-    type=click.IntRange(1990, 2200),
+    type=click.IntRange(1990, 2200),  # FIRST_YEAR and LAST_YEAR of audit/window.py
     required=True,
     metavar="Y",
     help="Which year, in the site's time zone; one in progress goes up to now.",

@@ -101,7 +101,7 @@ def _keeper(
     def keep(path: Path, found: "Imported") -> None:
         if found.runs or found.format == "slurm":
             taken = keep_imported(found, path, keeping)
-            click.echo(f"{path}: {taken.rows:,} rows kept in {ledger}", err=True)
+            click.echo(f"{path}: {taken.in_words('rows kept in ' + ledger)}", err=True)
         elif found.undated:
             click.echo(f"carbonreport: {path}: runs without a date were not kept; give --start or --time-zone", err=True)
 

@@ -4,10 +4,11 @@ from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
 from carbonreport.model.audit import Advice
+from carbonreport.model.slices import is_slice
 from carbonreport.render.audit_facts import AuditFacts, Report, Task
 from carbonreport.render.audit_lines import lines_of
 from carbonreport.render.audit_tables import tables_of
-from carbonreport.render.audit_words import coverage, energy_text, hours_text, money, share
+from carbonreport.render.audit_words import coverage, energy_text, hours_text, money, share, tied
 from carbonreport.render.digits import scaled, shown
 from carbonreport.units import JOULES_PER_KWH
 
@@ -34,10 +35,10 @@ def compose(facts: AuditFacts) -> Report:
         lead=tuple(_lead(facts)),
         lines=tuple(lines_of(facts)),
         tasks=tuple(_task(advice, facts) for advice in facts.advice),
-        no_tasks="Nothing stands out: what was looked at (boards that wait, jobs that did not finish, the lab's own sweeps, hours of the day) is small or not known.",
+        no_tasks="Nothing stands out: what was looked at (boards that wait, jobs that did not finish, the lab's own sweeps, hours of the day, seasons) is small or not known.",
         tables=tuple(tables_of(facts)),
-        findings=tuple(_findings(facts)),
-        method=tuple(_method(facts)),
+        findings=tuple(tied(text) for text in _findings(facts)),
+        method=tuple(tied(text) for text in _method(facts)),
         notes=facts.notes,
     )
 
@@ -72,6 +73,11 @@ def _caveats(facts: AuditFacts) -> list[str]:
         sentences.append(
             f"{year.running:,} job{'s were' if year.running > 1 else ' was'} still running and count{'' if year.running > 1 else 's'} up to then."
         )
+    slices_us = sum(group.gpu_us for group in year.groups["gpu_model"] if is_slice(group.name))
+    if slices_us:
+        sentences.append(
+            f"{hours_text(slices_us)} of the GPU-hours are of slices of boards (MIG), each a part of a board and counted as a slice."
+        )
     if year.jobs.unknown_gpu_us:
         sentences.append(
             f"{hours_text(year.jobs.unknown_gpu_us)} GPU-hours have no energy at all, not even an estimate, since nobody knows their boards; they are missing, not 0."
@@ -91,7 +97,7 @@ def _task(advice: Advice, facts: AuditFacts) -> Task:
     if advice.grams is not None:
         verb = "" if advice.joules is not None else upto
         parts.append(f"{verb}{scaled(advice.grams, facts.gas)} of the location-based figure")
-    return Task(advice.title, ", ".join(parts), advice.because)
+    return Task(tied(advice.title), ", ".join(parts), tied(advice.because))
 
 
 def _findings(facts: AuditFacts) -> list[str]:
@@ -99,12 +105,8 @@ def _findings(facts: AuditFacts) -> list[str]:
     found = [f"{f.count:,} {f.text}" + ("" if f.energy_mj is None else f" ({energy_text(f.energy_mj)})") for f in year.findings]
     if facts.repeated:
         found.append(f"{facts.repeated:,} rows of the ledger that another file reports too; each counts once")
-    for name, rows, not_used in facts.files:
-        found += (
-            [f"{name}: {rows:,} rows used"]
-            if not not_used
-            else [f"{name}: {rows:,} rows used; {'; '.join(f'{n:,} {why}' for why, n in not_used)}"]
-        )
+    for name, rows, not_used, noted in facts.files:
+        found.append("; ".join([f"{name}: {rows:,} rows used", *(f"{n:,} {what}" for what, n in (*not_used, *noted))]))
     return found
 
 

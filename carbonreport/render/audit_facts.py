@@ -27,7 +27,7 @@ class AuditFacts:
         per_kwh: Money for a kWh with its currency, or None.
         advice: What to do first.
         weekday_hours: IT energy by local weekday and hour. [J] Shape (7, 24).
-        files: Name of each file, rows used, and what was not by reason.
+        files: Name of each file, rows used, what was not by reason, and what must be known of those that were.
         repeated: Rows that another file reports too.
         people: names, pseudonyms or none.
         notes: Slug and text of what the charging says.
@@ -49,7 +49,7 @@ class AuditFacts:
     per_kwh: tuple[float, str] | None
     advice: tuple[Advice, ...]
     weekday_hours: Array
-    files: tuple[tuple[str, int, tuple[tuple[str, int], ...]], ...]
+    files: tuple[tuple[str, int, tuple[tuple[str, int], ...], tuple[tuple[str, int], ...]], ...]
     repeated: int
     people: str
     notes: tuple[tuple[str, str], ...]

@@ -95,7 +95,7 @@ def lines_of(facts: AuditFacts) -> list[Line]:
             coverage(year.jobs),
             "",
             "" if before is None else coverage(before.year.jobs),
-            "measured",
+            "counted",
             "both ledgers",
         ),
     ]
@@ -163,6 +163,6 @@ def _utilisation(facts: AuditFacts) -> Line:
         value,
         "",
         text(facts.before),
-        "measured",
+        "counted",
         f"{hours_text(facts.priced.year.metered_gpu_us)} metered GPU-hours on hosts whose jobs are known",
     )

@@ -85,7 +85,7 @@ def as_csv(facts: AuditFacts) -> str:
 
 def _plain_cell(text: str) -> str:
     """A name that a spreadsheet does not take for a formula."""
-    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t") else text
+    return f"'{text}" if text.lstrip()[:1] in ("=", "+", "-", "@") or text[:1] in ("\t", "\r", "\n") else text
 
 
 def _hours_of(group: Group) -> list[Any]:
@@ -128,7 +128,10 @@ def as_json(facts: AuditFacts) -> str:
             for a in facts.advice
         ],
         "weekday_hours_joules": facts.weekday_hours.tolist(),
-        "files": [{"name": name, "rows": rows, "not_used": [[why, n] for why, n in not_used]} for name, rows, not_used in facts.files],
+        "files": [
+            {"name": name, "rows": rows, "not_used": [[why, n] for why, n in not_used], "noted": [[what, n] for what, n in noted]}
+            for name, rows, not_used, noted in facts.files
+        ],
         "repeated_rows": facts.repeated,
         "notes": [{"slug": slug, "text": text} for slug, text in facts.notes],
     }

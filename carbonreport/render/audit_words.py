@@ -1,10 +1,18 @@
 """Small words and numbers of a report of a year."""
 
+import re
+
 from carbonreport.model.audit import Dimension, Energy, Group
 from carbonreport.render.digits import plain, scaled, share_in_words
 from carbonreport.units import JOULES_PER_KWH
 
 _HOUR_US = 3.6e9
+_LOOSE = re.compile(r"(?<=[0-9]) (?=(?:%|[kMG]?W|[kMG]?Wh|[kMG]?J|h|s|g|GPU-hours)(?![A-Za-z-]))")
+
+
+def tied(text: str) -> str:
+    """Prose whose numbers stay with their units at the end of a line."""
+    return _LOOSE.sub("\u00a0", text)
 
 
 def known_in_words(energy: Energy) -> str:

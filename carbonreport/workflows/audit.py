@@ -4,7 +4,7 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +12,19 @@ import numpy as np
 
 from carbonreport.audit.advice import SHORT_JOB_H, Shift, advise, shift_of
 from carbonreport.audit.engine import NOBODY, Engine
-from carbonreport.audit.ledger import Ledger, connect
+from carbonreport.audit.ledger import Ledger, alike_jobs, connect
 from carbonreport.audit.people import People, pseudonym, salt_of
 from carbonreport.audit.sacct import Taken
+from carbonreport.audit.season import season_advice
 from carbonreport.audit.window import Window, window_of
 from carbonreport.errors import CarbonreportError
 from carbonreport.grid.zones import time_zone_of
-from carbonreport.model.audit import Advice, Priced
+from carbonreport.model.audit import Advice, Finding, Priced
 from carbonreport.model.footprint import ChargedRun, Footprint
 from carbonreport.model.series import QUALITIES, Array
 from carbonreport.site import Price, Site
 from carbonreport.workflows.audit_inputs import swept_cap
-from carbonreport.workflows.audit_price import priced_year
+from carbonreport.workflows.audit_price import check_board, priced_year
 from carbonreport.workflows.charge import load_records
 from carbonreport.workflows.ledger import LIVE, Keeping, keep, keep_meters, keep_sacct, pulled
 from carbonreport.workflows.place import PlaceOptions, recording_place, site_of
@@ -122,14 +123,19 @@ def audit(
         ledger = Ledger(keeping.url)
         year_before = window_of(asked.year - 1, zone_name, window.until_us / 1e6)
         repeated = sum(ledger.open(db, from_us=year_before.from_us, until_us=window.until_us).values())
+        check_board(db, asked.gpu)
+        alike = _alike(db)
         show = _shown(asked.people, keeping)
         audited = priced_year(db, window, options, site, price, environ, show, asked.gpu)
         if audited is None:
             raise CarbonreportError(
-                f"the ledger has no job and no reading of {asked.year}; fill it with --sacct, --meters, or carbonreport import --ledger"
+                f"the ledger has no job and no reading of {asked.year}; {_what_was_read(taken)}fill it with --sacct, --meters, or carbonreport import --ledger"
             )
         priced, charged, engine = audited
-        advice = advise(priced.year, engine.board_energy(), caps, _shift(engine, charged.runs[0]))
+        priced = replace(priced, year=replace(priced.year, findings=(*priced.year.findings, *alike)))
+        season = season_advice([(group.name, group.energy) for group in priced.year.groups["month"]])
+        others = advise(priced.year, engine.board_energy(), caps, _shift(engine, charged.runs[0]))
+        advice = tuple(sorted((*others, *([season] if season else [])), key=lambda one: -(one.joules or 0.0)))
         weekday_hours = engine.weekday_hours(engine.hourly_joules())
         before = priced_year(db, year_before, options, site, price, environ, show, asked.gpu)
     return Audited(
@@ -161,18 +167,33 @@ def _fill(
     asked: Asked, options: PlaceOptions, keeping: Keeping, window: Window, con: Any, environ: Mapping[str, str]
 ) -> tuple[tuple[str, Taken], ...]:
     taken = []
-    for text in asked.sacct:
+    for number, text in enumerate(asked.sacct, start=1):
         found = (
             pulled(window.from_us / 1e6 - 86_400, window.until_us / 1e6 + 86_400, keeping, con=con, environ=environ)
             if text == LIVE
             else keep_sacct(Path(text), keeping, con=con)
         )
-        taken.append(("sacct" if text == LIVE else Path(text).name, found))
-    for path in asked.meters:
-        taken.append((path.name, keep_meters(path, keeping, con=con)))
+        taken.append(("sacct" if text == LIVE else _shown_name("sacct", number, Path(text), asked.people), found))
+    for number, path in enumerate(asked.meters, start=1):
+        taken.append((_shown_name("meter", number, path, asked.people), keep_meters(path, keeping, con=con)))
     if asked.records:
         taken.append((f"{len(asked.records)} records", keep(load_records(asked.records, options), keeping, con=con)))
     return tuple(taken)
+
+
+def _shown_name(kind: str, number: int, path: Path, people: People) -> str:
+    """What a file is called in the report: a file's name may be a person's."""
+    return path.name if people == "names" else f"{kind} file {number}"
+
+
+def _what_was_read(taken: tuple[tuple[str, Taken], ...]) -> str:
+    return "".join(f"{name}: {found.in_words()}; " for name, found in taken)
+
+
+def _alike(con: Any) -> tuple[Finding, ...]:
+    count, gpu_us = alike_jobs(con)
+    text = f"jobs that may be the same job under another id or cluster, {gpu_us / 3.6e9:,.1f} GPU-hours; ask sacct for Cluster, JobIDRaw and JobID"
+    return (Finding("may-be-same-job", text, count),) if count else ()
 
 
 def _shown(people: People, keeping: Keeping) -> Callable[[str, bool], str]:

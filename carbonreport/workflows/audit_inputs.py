@@ -1,6 +1,7 @@
 """What an audit reads beside the ledger: the lab's own sweeps of power caps."""
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -26,16 +27,24 @@ def swept_cap(path: Path) -> tuple[SweptCap, ...]:
     boards = tuple(str(board.get("name", "")) for board in held["baseline"].get("boards", []) if isinstance(board, dict))
     measured: Any = choice.get("confirmed") or choice.get("promised")
     try:
-        energy = tuple(float(measured[name]) for name in ("energy_ratio", "energy_low", "energy_high"))
+        energy = tuple(_positive(measured, name) for name in ("energy_ratio", "energy_low", "energy_high"))
         return (
             SweptCap(
                 path.name,
                 boards,
-                float(choice["cap_watts"]),
+                _positive(choice, "cap_watts"),
                 (energy[0], energy[1], energy[2]),
-                float(measured["time_ratio"]),
+                _positive(measured, "time_ratio"),
                 choice.get("confirmed") is not None,
             ),
         )
     except (KeyError, TypeError, ValueError) as error:
-        raise CarbonreportError(f"{path}: choice: {error} is missing or no number") from error
+        raise CarbonreportError(f"{path}: choice: {error} is missing or no number above 0") from error
+
+
+def _positive(held: Any, name: str) -> float:
+    """A finite number above 0."""
+    value = held[name]
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value <= 0:
+        raise ValueError(repr(name))
+    return float(value)

@@ -5,9 +5,10 @@ from dataclasses import replace
 from typing import Any
 
 from carbonreport.audit.engine import NOBODY, Engine
-from carbonreport.audit.window import Window
+from carbonreport.audit.window import Window, board_names
 from carbonreport.boards import find_board
 from carbonreport.combine.embodied import embodied_emissions
+from carbonreport.errors import CarbonreportError
 from carbonreport.importers.drafts import GAINS
 from carbonreport.model.audit import Priced, Year
 from carbonreport.model.embodied import EmbodiedSource
@@ -15,6 +16,7 @@ from carbonreport.model.footprint import Embodied
 from carbonreport.model.quantity import Quantity
 from carbonreport.model.run import ORIGIN_OF_METHOD, Device, EnergyTrace, Method, RunRecord
 from carbonreport.model.series import Array
+from carbonreport.model.slices import is_slice
 from carbonreport.site import Price, Site
 from carbonreport.units import kwh
 from carbonreport.workflows.charge import Charged, charge_records
@@ -62,6 +64,21 @@ def priced_year(
         charged,
         engine,
     )
+
+
+def check_board(con: Any, board: str) -> None:
+    """Refuse a board of which neither the table nor the ledger's meters know anything.
+
+    Raises:
+        CarbonreportError: Nobody knows it; the message names the nearest.
+    """
+    if not board or _typical_watts(board) is not None:
+        return
+    metered = [model for (model,) in con.execute("SELECT DISTINCT gpu_model FROM meters WHERE gpu_model <> ''").fetchall()]
+    if board in metered or board_names([board, *metered])[board] in metered:
+        return
+    near = (*find_board(board).nearest, *metered)[:4]
+    raise CarbonreportError(f"unknown board --gpu {board}" + (f"; nearest: {', '.join(near)}" if near else "; such as H200-SXM"))
 
 
 def _typical_watts(board: str) -> float | None:
@@ -116,7 +133,7 @@ def _embodied(year: Year, sources: Sequence[EmbodiedSource]) -> Embodied | None:
     """Manufacture of the boards for the GPU time that jobs held."""
     runs = []
     for group in year.groups["gpu_model"]:
-        if group.gpu_us > 0 and group.name != NOBODY:
+        if group.gpu_us > 0 and group.name != NOBODY and not is_slice(group.name):
             name = next((source.device for source in sources if _is_same(source.device, group.name)), group.name)
             device = Device(name, name, "gpu", "model", 1.0, 1.0, "GPU time of jobs", origin="estimated", count=_BOARDS_APART)
             runs.append(RunRecord(name, name, "other", "", 0.0, group.gpu_us / 1e6 / _BOARDS_APART, (device,), ()))

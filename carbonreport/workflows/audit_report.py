@@ -35,7 +35,7 @@ def facts_of(audited: Audited) -> AuditFacts:
         per_kwh=None if audited.price is None else (audited.price.per_kwh, audited.price.currency),
         advice=audited.advice,
         weekday_hours=audited.weekday_hours,
-        files=tuple((name, taken.rows, taken.not_used) for name, taken in audited.taken),
+        files=tuple((name, taken.rows, taken.not_used, taken.noted) for name, taken in audited.taken),
         repeated=audited.repeated,
         people=audited.people,
         notes=tuple((note.slug, note.text) for note in audited.footprint.notes),

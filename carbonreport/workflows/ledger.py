@@ -5,7 +5,7 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -17,17 +17,15 @@ from carbonreport.audit.power import meters_query
 from carbonreport.audit.records import readings_of, rows_of_runs
 from carbonreport.audit.sacct import Taken
 from carbonreport.audit.sacct_cells import SlurmRules, header_of
-from carbonreport.audit.tables import JobRow, microseconds, millijoules
 from carbonreport.boards import find_board
 from carbonreport.errors import BadTime, CarbonreportError, RecordError
 from carbonreport.importers import slurm_fields as fields
-from carbonreport.importers.imported import Imported, Rejected
+from carbonreport.importers.imported import Imported
 from carbonreport.importers.limits import LEAST_NODE_WATTS, MOST_NODE_WATTS
-from carbonreport.importers.slurm_jobs import SlurmJob, jobs
-from carbonreport.importers.slurm_rows import rows_of
 from carbonreport.importers.wishes import zone_named
 from carbonreport.model.run import RunRecord
 from carbonreport.workflows.imports import Asked, import_file
+from carbonreport.workflows.ledger_sacct import NOT_UTF8, as_utf8, counted, other_rows
 
 LIVE = "live"
 _WANTED = [
@@ -94,7 +92,9 @@ class Keeping:
             raise CarbonreportError(
                 f"pseudonyms in {self.url} need a salt that stays with you: --salt FILE (made there if it is new), or --people none"
             )
-        path = Path(self.url)
+        path = Path(self.url).resolve()
+        if not path.name:
+            raise CarbonreportError(f"a ledger needs a folder of its own; {self.url} is the root of all files")
         return path.with_name(path.name + _SALT_SUFFIX)
 
     @property
@@ -119,6 +119,7 @@ def keep(runs: Sequence[RunRecord], keeping: Keeping, *, person: str = "", con: 
     written = keeping.names()([person])[person] if person else ""
     found = rows_of_runs(runs, source_of, project=keeping.project, person=written, is_pseudonym=keeping.people != "names")
     db, ledger = con or connect(), Ledger(keeping.url)
+    ledger.claim(keeping.people if written else None)
     ledger.add(found[0], "jobs", db)
     ledger.add(found[1], "meters", db)
     return Taken(len(found[0]))
@@ -147,44 +148,16 @@ def keep_sacct(path: Path, keeping: Keeping, *, con: Any = None) -> Taken:
         OutputError: The ledger cannot be written.
     """
     db, ledger, source = con or connect(), Ledger(keeping.url), hash_of(path)
-    if header_of(path) is not None:
-        query, taken = sacct.jobs_query(db, path, rules(), keeping.zone, keeping.names(), source)
-        ledger.add_query(query, "jobs", db, is_distinct=True)
-        return taken
-    text = path.read_text(encoding="utf-8-sig", errors="replace")
-    rejected: list[Rejected] = []
-    found = [job for _, job in jobs(rows_of(text.split("\n"), rejected), rejected, zone=keeping.zone)]
-    if not found:
-        raise RecordError(f"{path} holds no job of sacct; pull it with --parsable2")
-    if keeping.zone is None:
-        raise BadTime(f"{path}: its times name no time zone; give --time-zone, such as --time-zone UTC where it was pulled with TZ=UTC")
-    names = keeping.names()({job.user for job in found})
-    rows = [
-        _job_row(job, names, keeping.people, source)
-        for job in found
-        if job.start_s is not None and job.end_s is not None and job.state not in fields.NOT_STARTED
-    ]
-    ledger.add([row for row in rows if row is not None], "jobs", db)
-    undated = len(found) - len(rows)
-    return Taken(len(rows), (*_counted(rejected), *([("not begun, or without a start or end", undated)] if undated else [])))
-
-
-def _job_row(job: SlurmJob, names: Mapping[str, str], people: People, source: str) -> JobRow | None:
-    if job.start_s is None or job.end_s is None:
-        return None
-    energy_mj = millijoules(job.consumed_joules)
-    return JobRow(
-        job.cluster, job.job_id, None if job.submit_s is None else microseconds(job.submit_s), microseconds(job.start_s), microseconds(job.end_s), job.account,
-        names[job.user], people != "names", job.partition, job.state, "+".join(sorted(name for name in job.gpus if name)), sum(job.gpus.values()), job.nodes, "",
-        job.exclusive, energy_mj, "" if energy_mj is None else "reported", source,
-    )  # fmt: skip
-
-
-def _counted(rejected: Sequence[Rejected]) -> tuple[tuple[str, int], ...]:
-    counts: dict[str, int] = {}
-    for _, why in rejected:
-        counts[why] = counts.get(why, 0) + 1
-    return tuple(counts.items())
+    names = keeping.names()
+    ledger.claim(keeping.people)
+    with as_utf8(path) as (copy, foreign):
+        if header_of(copy) is not None:
+            query, taken = sacct.jobs_query(db, copy, rules(), keeping.zone, names, source, str(path))
+            ledger.add_query(query, "jobs", db, is_distinct=True)
+        else:
+            rows, taken = other_rows(copy, str(path), keeping.zone, names, keeping.people != "names", source)
+            ledger.add(rows, "jobs", db)
+    return replace(taken, noted=(*taken.noted, (NOT_UTF8, foreign))) if foreign else taken
 
 
 def keep_meters(path: Path, keeping: Keeping, *, con: Any = None) -> Taken:
@@ -214,7 +187,7 @@ def _imported(path: Path, keeping: Keeping, ledger: Ledger, db: Any, source: str
         raise RecordError(f"{path}: {found.why_not}" if found.why_not else str(bulk)) from bulk
     rows = [row for run in found.runs for row in readings_of(run, source, None)]
     ledger.add(rows, "meters", db)
-    return Taken(len(rows), _counted(found.rejected))
+    return Taken(len(rows), counted(why for _, why in found.rejected))
 
 
 def pull_sacct(path: Path, from_s: float, until_s: float, environ: Mapping[str, str] = os.environ) -> None:

@@ -10,11 +10,12 @@ import pytest
 from carbonreport.audit.advice import SweptCap, advise, shift_of
 from carbonreport.audit.ledger import Ledger, connect
 from carbonreport.errors import CarbonreportError, OutputError
+from carbonreport.render.audit import compose
 from carbonreport.store.writer import save
 from carbonreport.testing import make_record
 from carbonreport.testing.ledger import a_job, a_reading, us
 from carbonreport.workflows.audit import Asked, audit
-from carbonreport.workflows.audit_report import summary, write_audit
+from carbonreport.workflows.audit_report import facts_of, summary, write_audit
 from carbonreport.workflows.imports import import_file
 from carbonreport.workflows.ledger import Keeping, keep, keep_imported, keep_meters, keep_sacct
 from carbonreport.workflows.place import PlaceOptions
@@ -311,9 +312,16 @@ def run(*arguments):
         (["--year", "2026", "--ledger", "nonsense://x"], "cannot open the ledger nonsense://x"),
         (["--year", "2026", "--sacct", "{files}/sacct.txt", "-o", "x.docx"], ".html, .pdf, .csv, .json"),
         (["--year", "2099", "--sacct", "{files}/sacct.txt"], "2099 has not begun"),
+        (["--year", "2026", "--sacct", "{files}/sacct.txt", "--gpu", "Foo"], "unknown board --gpu Foo"),
+        (["--year", "2026", "--sacct", "{files}/sacct.txt", "--ledger", "/"], "folder of its own"),
+        (["--year", "2026", "--sacct", "{files}/torn.txt"], "1 lines are torn"),
+        (["--year", "2026", "--sacct", "{files}/sacct.txt", "--sweep", "{files}/nan.json"], "no number above 0"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_1(files, arguments, words):
+    (files / "torn.txt").write_text(SACCT[: SACCT.index("2026-03-02T15")])
+    choice = {"cap_watts": 300, "promised": {"energy_ratio": "nan", "energy_low": 0.4, "energy_high": 0.5, "time_ratio": 1}}
+    (files / "nan.json").write_text(json.dumps({"baseline": {"boards": []}, "choice": choice}))
     done = run(*(text.format(files=files) for text in arguments))
 
     assert done.returncode == 1
@@ -384,3 +392,47 @@ def test_without_a_grid_zone_the_world_is_charged_and_said(files, monkeypatch):
 
     assert "nobody gave a grid zone" in text and "WORLD" not in text
     assert "(UTC)" in text
+
+
+def test_the_folder_one_is_in_can_be_a_ledger(files, monkeypatch):
+    (files / "here").mkdir()
+    monkeypatch.chdir(files / "here")
+
+    assert keep_sacct(files / "sacct.txt", Keeping(".")).rows == 3
+    assert (files / "here.salt").exists()
+
+
+@pytest.mark.parametrize(("people", "shown"), [("names", True), ("pseudonyms", False), ("none", False)])
+def test_a_file_named_after_a_person_is_not_named_where_people_are_not(files, people, shown):
+    (files / "jobs_of_ada.txt").write_text(SACCT)
+
+    found = audit(asked(files, sacct=(str(files / "jobs_of_ada.txt"),), people=people), PLACE, environ={}, now_s=NOW_S)
+    paths = write_audit(found, [files / "a.html", files / "a.json"])
+
+    assert [("jobs_of_ada" in path.read_text()) for path in paths] == [shown, shown]
+    assert ("sacct file 1" in paths[1].read_text()) is not shown
+
+
+def test_people_written_in_two_ways_are_not_mixed_in_a_ledger(files):
+    audit(asked(files, people="names"), PLACE, environ={}, now_s=NOW_S)
+
+    with pytest.raises(CarbonreportError, match="keeps people as names"):
+        audit(asked(files), PLACE, environ={}, now_s=NOW_S)
+
+
+def test_formulas_behind_a_space_or_a_line_end_are_no_formulas_either(tmp_path):
+    names = {" =1": "' =1", "\r=2": "'\r=2"}
+    rows = [a_job(str(i), "2026-03-02T10:00Z", 5, project=name) for i, name in enumerate(names)]
+    Ledger(str(tmp_path / "ledger")).add(rows, "jobs", connect())
+
+    (table,) = write_audit(audit(Asked(2026, str(tmp_path / "ledger")), PLACE, environ={}, now_s=NOW_S), [tmp_path / "a.csv"])
+
+    assert all(written.encode() in table.read_bytes() for written in names.values())
+
+
+def test_numbers_stay_with_their_units_and_what_is_counted_is_not_measured(files):
+    found = audit(asked(files), PLACE, environ={}, now_s=NOW_S)
+    report = compose(facts_of(found))
+
+    assert found.advice and not any(re.search(r"[0-9] (?:%|W|h)(?![A-Za-z])", task.because) for task in report.tasks)
+    assert {line.known for line in report.lines if line.label.startswith(("Occupancy", "GPU-hours with"))} == {"counted"}

@@ -10,9 +10,9 @@ from dataclasses import replace
 import pytest
 
 from carbonreport.audit.folder import LocalFolder
-from carbonreport.audit.ledger import Ledger
+from carbonreport.audit.ledger import Ledger, alike_jobs
 from carbonreport.audit.tables import HOUR_US, month_of
-from carbonreport.errors import OutputError, RecordError
+from carbonreport.errors import CarbonreportError, OutputError, RecordError
 from carbonreport.testing.ledger import a_job, a_reading, us
 
 JOBS = [a_job(str(i), f"2026-0{1 + i % 6}-03T10:00Z", 1 + i) for i in range(30)]
@@ -151,3 +151,51 @@ def test_a_file_appears_under_its_name_whole(tmp_path):
 
     assert [p.name for p in (tmp_path / "ledger").rglob("*") if p.is_file()] == ["a.parquet"]
     assert us("2026-01-01T01:00Z") - us("2026-01-01T00:00Z") == HOUR_US
+
+
+def test_the_same_job_in_files_that_say_different_things_is_one(con, tmp_path):
+    ledger = Ledger(str(tmp_path))
+    whole = a_job("127", "2026-03-03T10:00Z", 2, array_id="123_4")
+    ledger.add([whole], "jobs", con)
+    ledger.add([replace(whole, cluster="", array_id="", source="b"), replace(whole, job_id="123_4", source="c")], "jobs", con)
+
+    assert [row[:2] for row in held(ledger, con)] == [("lab", "127")]
+
+
+def test_jobs_that_may_be_the_same_are_counted(con, tmp_path):
+    ledger = Ledger(str(tmp_path))
+    ledger.add([a_job("127", "2026-03-03T10:00Z", 2), a_job("123_4", "2026-03-03T10:00Z", 2, array_id="123_4")], "jobs", con)
+    ledger.add([a_job("9", "2026-03-03T10:00Z", 3), a_job("124_4", "2026-03-03T11:00Z", 2, array_id="124_4")], "jobs", con)
+    ledger.open(con)
+
+    assert alike_jobs(con) == (1, 2 * HOUR_US)
+
+
+@pytest.mark.parametrize("url", ["{tmp}/ledger", "memory://{tmp}/ledger"])
+def test_people_are_written_in_one_way_in_a_ledger(tmp_path, url):
+    ledger = Ledger(url.format(tmp=tmp_path))
+    ledger.claim()
+    ledger.claim("names")
+    ledger.claim("names")
+
+    with pytest.raises(CarbonreportError, match="--people names"):
+        ledger.claim("pseudonyms")
+
+
+def test_a_ledger_of_another_version_is_refused_and_said(con, tmp_path):
+    (tmp_path / "ledger.json").write_text('{"carbonreport_ledger": 99}')
+
+    with pytest.raises(RecordError, match="another version"):
+        Ledger(str(tmp_path)).open(con)
+
+
+def test_the_root_of_all_files_is_no_ledger():
+    with pytest.raises(RecordError, match="folder of its own"):
+        Ledger("/")
+
+
+def test_a_ledger_whose_name_has_signs_of_patterns_is_read_alone(con, tmp_path):
+    for name, job_id in (("L1", "1"), ("L[1]", "2")):
+        Ledger(str(tmp_path / name)).add([a_job(job_id, "2026-03-03T10:00Z", 2)], "jobs", con)
+
+    assert [row[1] for row in held(Ledger(str(tmp_path / "L[1]")), con)] == ["2"]

@@ -103,8 +103,77 @@ def test_a_bad_reading_that_comes_back_does_not_book_a_lifetime(read):
 
     ((row,), not_used) = read(table([("GPU-a", T0 + 60 * i, v) for i, v in enumerate(values)], "uuid,timestamp,energy_mj"))
 
-    assert row["energy_mj"] == 1_000_000 + 0 + 1_000_000
-    assert not_used["steps of the counter that no such board can have used"] == 1
+    assert row["energy_mj"] == 4_000_000
+    assert not_used == {"dips of the counter that came back; bridged": 1}
+
+
+@pytest.mark.parametrize("dip", [[55_800_000_999_999], [0, 0, 0], [55_800_000_999_999, 55_800_000_999_998]])
+def test_a_dip_of_the_counter_is_bridged_and_loses_nothing(read, dip):
+    values = [55_800_000_000_000, 55_800_001_000_000, *dip, 55_800_004_000_000]
+
+    ((row,), not_used) = read(table([("GPU-a", T0 + 60 * i, v) for i, v in enumerate(values)], "uuid,timestamp,energy_mj"))
+
+    assert row["energy_mj"] == 4_000_000
+    assert not_used == {"dips of the counter that came back; bridged": len(dip)}
+
+
+def test_a_young_counter_that_steps_back_by_a_millijoule_has_not_begun_again(read):
+    values = [1_000_000, 999_999, 2_000_000]
+
+    ((row,), _) = read(table([("GPU-a", T0 + 60 * i, v) for i, v in enumerate(values)], "uuid,timestamp,energy_mj"))
+
+    assert row["energy_mj"] == 1_000_000
+
+
+def test_jobs_that_alternate_on_a_board_have_their_own_begins_and_ends(read):
+    rows = [("GPU-a", T0 + 60 * i, 600, "A" if i <= 20 else "B" if i <= 30 else "" if i <= 40 else "A") for i in range(51)]
+
+    found, _ = read(table(rows, "uuid,timestamp,watts,hpc_job"))
+
+    stretches = [(row["job_id"], (row["start_us"] // 10**6 - T0) / 60, (row["end_us"] // 10**6 - T0) / 60) for row in found]
+    assert stretches == [("A", 0, 20), ("B", 20, 30), (None, 30, 40), ("A", 40, 50)]
+    assert [row["energy_mj"] for row in found] == [600 * 60_000 * n for n in (20, 10, 10, 10)]
+
+
+def test_instances_of_one_board_with_two_jobs_make_one_stretch(read):
+    rows = [("GPU-a", T0 + 60 * i, 300, job) for i in range(30) for job in ("7", "8")]
+
+    ((row,), _) = read(table(rows, "uuid,timestamp,watts,hpc_job"))
+
+    assert (row["energy_mj"], row["read_us"]) == (300 * 60 * 29 * 1000, 60 * 29 * 10**6)
+
+
+def test_a_board_that_moves_to_another_host_is_of_each_in_its_time(read):
+    rows = [("GPU-a", T0 + 60 * i, 600, "n1" if i <= 10 else "n2") for i in range(21)]
+
+    found, _ = read(table(rows, "uuid,timestamp,watts,hostname"))
+
+    assert [(row["host"], row["energy_mj"]) for row in found] == [("n1", 360_000_000), ("n2", 360_000_000)]
+
+
+def test_an_index_is_another_board_on_each_host(read):
+    rows = [("nvidia0", T0 + 60 * i, watts, host) for i in range(11) for host, watts in (("n1", 600), ("n2", 400))]
+
+    found, not_used = read(table(rows, "device,timestamp,watts,hostname"))
+
+    assert [(row["device"], row["host"], row["energy_mj"]) for row in found] == [
+        ("n1/nvidia0", "n1", 360_000_000),
+        ("n2/nvidia0", "n2", 240_000_000),
+    ]
+    assert not_used == {}
+
+
+def test_a_file_may_leave_model_host_and_job_blank(read):
+    rows = [("GPU-a", T0 + 60 * i, 300, "", "", "") for i in range(3)]
+
+    ((row,), _) = read(table(rows, "device,timestamp,watts,modelname,hostname,hpc_job"))
+
+    assert (row["energy_mj"], row["gpu_model"], row["host"], row["job_id"]) == (36_000_000, "", "", None)
+
+
+def test_a_broken_parquet_is_one_line(read):
+    with pytest.raises(RecordError, match=r"^cannot read .*samples\.parquet: [^\n]+$"):
+        read("PAR1xxxx", name="samples.parquet")
 
 
 def test_a_power_that_no_such_board_draws_is_left_out(read):

@@ -171,6 +171,151 @@ def test_energy_of_jobs_that_failed_or_were_stopped_counts_and_stands_apart(audi
     assert sum(g.energy.it_mj for g in year.groups["outcome"]) == year.jobs.energy.it_mj == 5 * 180_000_000
 
 
+HALF_KWH = 1_800_000_000  # mJ: 500 W for an hour
+
+
+@pytest.mark.parametrize(
+    ("job_host", "meter_host"),
+    [("n1", ""), ("", "n1"), ("n1", "n1-mgmt")],
+    ids=["no host of the meter", "no host of the job", "a name that goes on"],
+)
+def test_board_time_that_nobody_matched_and_the_estimate_of_the_same_hour_are_not_both_counted(audited, job_host, meter_host):
+    job = a_job("1", NOON, 1, hosts=job_host, gpu_model="h200")
+
+    year = audited([job], [a_reading("GPU-a", NOON, 1, HALF_KWH, host=meter_host)], watts=455.0)
+
+    assert year.whole.it_mj == HALF_KWH
+    assert (found(year, "estimate-or-stray").count, found(year, "estimate-or-stray").energy_mj) == (1, 455 * 3_600_000)
+
+
+def test_gpu_time_beyond_the_unmatched_boards_stays_estimated(audited):
+    jobs = [a_job(str(i), NOON, 1, hosts=f"n{i}", gpus=2, gpu_model="h200") for i in range(2)]
+
+    year = audited(jobs, [a_reading("GPU-a", NOON, 1, HALF_KWH, host="")], watts=100.0)
+
+    assert year.jobs.energy.estimated_mj == 3 * 360_000_000
+    assert year.whole.it_mj == HALF_KWH + 3 * 360_000_000
+
+
+@pytest.mark.parametrize(
+    ("start", "model"), [("2026-03-02T15:00Z", "NVIDIA H200"), (NOON, "NVIDIA A100")], ids=["another hour", "another board"]
+)
+def test_unmatched_boards_of_another_hour_or_type_leave_the_estimate_alone(audited, start, model):
+    year = audited([a_job("1", NOON, 1, gpu_model="h200")], [a_reading("GPU-a", start, 1, HALF_KWH, host="", gpu_model=model), a_reading("GPU-b", NOON, 1, None)], watts=100.0)  # fmt: skip
+
+    assert year.whole.it_mj == HALF_KWH + 360_000_000
+    assert found(year, "estimate-or-stray") is None
+
+
+def test_hosts_of_two_names_that_never_meet_are_said(audited):
+    year = audited([a_job("1", NOON, 1, gpu_model="h200")], [a_reading("GPU-a", NOON, 1, HALF_KWH, host="rack7")], watts=100.0)
+
+    assert year.whole.it_mj == HALF_KWH + 360_000_000
+    assert found(year, "hosts-do-not-meet").energy_mj == HALF_KWH
+
+
+def test_a_nodes_meter_holds_its_boards(audited):
+    readings = [a_reading("GPU-a", NOON, 1, HALF_KWH), a_reading("ipmi", NOON, 1, 2 * HALF_KWH, kind="node", gpu_model="")]
+
+    year = audited([a_job("1", NOON, 1)], readings)
+
+    assert (year.whole.it_mj, year.jobs.energy.measured_mj) == (2 * HALF_KWH, HALF_KWH)
+    assert dict(year.unattributed)["the rest of the host"].it_mj == HALF_KWH
+    assert found(year, "board-in-node").energy_mj == HALF_KWH
+
+
+def test_a_nodes_meter_and_slurms_energy_of_the_node_count_once(audited):
+    readings = [a_reading("GPU-a", NOON, 1, HALF_KWH), a_reading("ipmi", NOON, 1, 2 * HALF_KWH + 7, kind="node", gpu_model="")]
+
+    year = audited([a_job("1", NOON, 1, energy_mj=2 * HALF_KWH, exclusive=True)], readings)
+
+    assert (year.jobs.energy.measured_mj, year.jobs.energy.reported_mj) == (HALF_KWH, HALF_KWH)
+    assert year.whole.it_mj == 2 * HALF_KWH + 7
+    assert found(year, "rest-in-node").energy_mj == HALF_KWH
+
+
+def test_a_nodes_meter_below_its_boards_takes_nothing_from_them(audited):
+    readings = [a_reading("GPU-a", NOON, 1, HALF_KWH), a_reading("ipmi", NOON, 1, 7, kind="node", gpu_model="")]
+
+    year = audited([a_job("1", NOON, 1)], readings)
+
+    assert year.whole.it_mj == HALF_KWH
+    assert found(year, "node-meter-below-boards").energy_mj == HALF_KWH - 7
+
+
+def test_both_runs_of_a_requeued_job_get_their_own_energy_and_the_job_between_its_own(audited):
+    third = HOUR_US // 3
+    jobs = [a_job("1", NOON, 1 / 3, state="PREEMPTED"), a_job("2", us(NOON) + third, 1 / 3), a_job("1", us(NOON) + 2 * third, 1 / 3)]
+    readings = [a_reading("GPU-a", us(NOON) + i * third, 1 / 3, 720_000_000, job_id=job) for i, job in enumerate("121")]
+
+    year = audited(jobs, readings, watts=999.0)
+
+    assert {g.name: g.energy.it_mj for g in year.groups["outcome"]} == {"PREEMPTED": 720_000_000, "COMPLETED": 1_440_000_000}
+    assert year.jobs.known_gpu_us == year.jobs.gpu_us == HOUR_US
+
+
+def test_a_board_that_a_reading_gives_to_a_job_leaves_the_others_of_its_host_idle(audited):
+    readings = [a_reading("GPU-a", NOON, 1, HALF_KWH, job_id="1"), a_reading("GPU-b", NOON, 1, 360_000_000)]
+
+    year = audited([a_job("1", NOON, 1)], readings)
+
+    assert (year.jobs.energy.it_mj, year.idle.measured_mj) == (HALF_KWH, 360_000_000)
+
+
+def test_a_gap_within_an_hour_is_gpu_time_that_nobody_measured(audited):
+    year = audited([a_job("1", NOON, 1, gpu_model="h200")], [a_reading("GPU-a", NOON, 1, 1_080_000_000, read_us=HOUR_US // 2)], watts=999.0)
+
+    assert (year.jobs.known_gpu_us, year.metered_gpu_us) == (HOUR_US // 2, HOUR_US // 2)
+    assert (year.jobs.energy.measured_mj, year.jobs.energy.estimated_mj) == (1_080_000_000, 1_080_000_000)
+    assert found(year, "host-overfull") is None
+
+
+def test_a_board_under_its_uuid_and_its_bus_id_counts_once(audited):
+    readings = [a_reading(f"GPU-{i}", us(NOON) + h * HOUR_US, 1, HALF_KWH + i * h) for i in range(2) for h in range(3)]
+    again = [
+        a_reading(f"n1/00000000:{i}8:00.0", us(NOON) + h * HOUR_US, 1, HALF_KWH + 10_000_000, source="smi")
+        for i in range(2)
+        for h in range(3)
+    ]
+
+    year = audited([a_job("1", NOON, 3, gpus=2)], readings + again)
+
+    assert year.whole.it_mj == sum(r.energy_mj for r in readings)
+    assert (found(year, "board-twice").count, found(year, "board-twice").energy_mj) == (2, sum(r.energy_mj for r in again))
+
+
+def test_a_bus_id_that_draws_otherwise_or_that_a_job_needs_is_a_board_of_its_own(audited):
+    other = [a_reading("GPU-a", NOON, 1, HALF_KWH), a_reading("n1/0000:18:00.0", NOON, 1, HALF_KWH * 9 // 10, source="smi")]
+    needed = [a_reading("GPU-b", NOON, 1, HALF_KWH, host="n2"), a_reading("n2/0000:18:00.0", NOON, 1, HALF_KWH, host="n2", source="smi")]
+
+    year = audited([a_job("1", NOON, 1), a_job("2", NOON, 1, hosts="n2", gpus=2)], other + needed)
+
+    assert year.whole.it_mj == sum(r.energy_mj for r in other + needed)
+    assert found(year, "board-twice") is None
+
+
+def test_two_uuids_of_two_files_that_draw_the_same_are_said_and_kept(audited):
+    year = audited([a_job("1", NOON, 1)], [a_reading("GPU-a", NOON, 1, HALF_KWH), a_reading("GPU-b", NOON, 1, HALF_KWH, source="smi")])
+
+    assert year.whole.it_mj == 2 * HALF_KWH
+    assert found(year, "board-maybe-twice").energy_mj == HALF_KWH
+
+
+def test_a_host_that_two_clusters_name_is_said(audited):
+    jobs = [a_job("1", NOON, 1, cluster=cluster) for cluster in ("a", "b")]
+
+    year = audited(jobs, [a_reading("GPU-a", NOON, 1, HALF_KWH)])
+
+    assert (found(year, "host-of-several-clusters").count, found(year, "host-of-several-clusters").energy_mj) == (1, HALF_KWH)
+
+
+def test_a_number_of_gpus_that_no_job_has_is_refused_by_name(audited):
+    year = audited([a_job("13", NOON, 1, gpus=9_999_999_999, gpu_model="h200"), a_job("2", NOON, 1, gpu_model="h200")], [], watts=100.0)
+
+    assert year.whole.it_mj == 360_000_000
+    assert "job 13" in found(year, "gpus-impossible").text
+
+
 def a_lab(seed):
     """A random lab of two months around new year: jobs of several projects, some metered hosts, gaps, repeats."""
     rng = random.Random(seed)

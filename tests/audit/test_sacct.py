@@ -271,10 +271,9 @@ def test_lines_that_cannot_be_read_are_counted_and_the_others_stay(con, tmp_path
 
     assert [row[0] for row in con.execute(f"SELECT job_id FROM ({query}) ORDER BY 1").fetchall()] == [
         "1",
-        "2",
         "3",
-    ]  # a name is not read at all
-    assert sum(count for why, count in taken.not_used if "cannot be read" in why) == 1
+    ]
+    assert sum(count for why, count in taken.not_used if "cannot be read" in why) == 2
 
 
 def test_watts_of_tresusageoutave_are_a_power_and_never_joules(read):
@@ -284,3 +283,71 @@ def test_watts_of_tresusageoutave_are_a_power_and_never_joules(read):
     )
 
     assert job["energy_mj"] == 794 * 128 * 1000
+
+
+def test_a_line_that_is_torn_is_rejected_and_said(con, tmp_path):
+    path = written(tmp_path / "sacct.txt", ROW, {"JobIDRaw": "2", "JobID": "2"})
+    text = path.read_text()
+    torn = [text + "3|3|lab|gpu|vision|ada|2026-03-01T09:00:00Z\n", text.rstrip("\n"), text[:-3]]
+
+    for content, rows in zip(torn, (2, 1, 1), strict=True):
+        path.write_text(content)
+        _, taken = jobs_query(con, path, rules(), None, named("none", None), "")
+        assert (taken.rows, [n for why, n in taken.not_used if "torn" in why]) == (rows, [1])
+
+
+def test_a_delimiter_before_the_last_column_makes_a_line_no_other_job(read):
+    columns = ["JobIDRaw", "JobName", "Account", "User", "Start", "End", "ElapsedRaw", "State"]
+
+    found, taken = read({"JobName": "my|ada"}, {"JobIDRaw": "2"}, columns=columns)
+
+    assert ([job["job_id"] for job in found], [n for why, n in taken.not_used if "torn" in why]) == (["2"], [1])
+
+
+@pytest.mark.parametrize(
+    "far", [{"End": "17408268000000"}, {"Start": "99999999999999"}, {"End": "9999-01-01T00:00:00Z"}, {"Start": "1970-01-01T00:00:00Z"}]
+)
+def test_a_time_beyond_all_years_costs_its_row_and_not_the_file(read, far):
+    found, taken = read({"JobIDRaw": "2", "JobID": "2"}, far)
+
+    assert ([job["job_id"] for job in found], [n for why, n in taken.not_used if "outside any year" in why]) == (["2"], [1])
+
+
+@pytest.mark.parametrize(
+    "huge", [{"ElapsedRaw": "99999999999999999"}, {"NNodes": "99999999999999"}, {"AllocTRES": "gres/gpu:h200=99999999999999999999"}]
+)
+def test_a_size_that_no_job_has_costs_its_row_and_not_the_file(read, huge):
+    found, taken = read({"JobIDRaw": "2", "JobID": "2"}, huge)
+
+    assert ([job["job_id"] for job in found], [n for why, n in taken.not_used if "than any job" in why]) == (["2"], [1])
+
+
+def test_a_row_that_is_not_used_has_one_reason_and_time_that_never_passed_is_said(read):
+    before = "2026-03-01T09:00:00Z"
+    rows = [
+        {"End": ROW["Start"], "ElapsedRaw": "0"},
+        {"End": before, "ElapsedRaw": ""},
+        {"End": before, "ElapsedRaw": "600"},
+        {"State": "PENDING", "ConsumedEnergyRaw": "1"},
+    ]
+
+    found, taken = read(*({"JobIDRaw": str(i), "JobID": str(i)} | row for i, row in enumerate(rows)))
+
+    assert [job["job_id"] for job in found] == ["2"]
+    assert dict(taken.not_used) == {"ran for no time": 1, "end before their start, without a length": 1, "not begun": 1}
+    assert sum(n for _, n in taken.noted) == 1
+
+
+def test_slices_of_boards_are_said(read):
+    (_, taken) = read({"AllocTRES": "gres/gpu:a100_1g.5gb=2,gres/gpu=2"}, {"JobIDRaw": "2", "JobID": "2"})
+
+    assert [n for what, n in taken.noted if "MIG" in what] == [1]
+
+
+def test_a_name_with_signs_of_patterns_is_that_file_alone(con, tmp_path):
+    written(tmp_path / "axb.txt", {"JobIDRaw": "2", "JobID": "2"})
+    path = written(tmp_path / "a?b.txt", ROW)
+
+    query, _ = jobs_query(con, path, rules(), None, named("none", None), "")
+
+    assert con.execute(f"SELECT job_id FROM ({query})").fetchall() == [("1",)]
