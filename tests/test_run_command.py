@@ -25,7 +25,8 @@ def run(folder: Path, *command: str, **kwargs) -> subprocess.CompletedProcess:
 
 
 def test_output_and_input_pass_untouched_and_the_summary_is_on_standard_error(tmp_path):
-    echo = "import sys; sys.stdout.buffer.write(sys.stdin.buffer.read()); sys.stderr.write('its own\\n')"
+    # The sleep: processor time comes in ticks of 10 ms, and a shorter run may have none.
+    echo = "import sys, time; sys.stdout.buffer.write(sys.stdin.buffer.read()); sys.stderr.write('its own\\n'); time.sleep(0.2)"
     content = bytes(range(256)) * 100
 
     done = run(tmp_path, PYTHON, "-c", echo, input=content)
