@@ -16,12 +16,13 @@ F = TypeVar("F", bound=Callable[..., Any])
 class Occurrence:
     """One entry into a span: `with run.span("train/step", items=64): …`, or a decorator."""
 
-    __slots__ = ("_name", "_recorder", "_token", "is_dropped", "items", "parent", "path")
+    __slots__ = ("_name", "_recorder", "_token", "is_dropped", "is_entered", "items", "parent", "path")
 
     def __init__(self, recorder: "SpanQueue", name: str, items: float | None) -> None:
         self._recorder, self._name, self.path, self.items = recorder, name, name, items
         self.parent: Occurrence | None = None
         self.is_dropped = False
+        self.is_entered = False  # whether its block is under way
         self._token: Token[Occurrence | None] | None = None
 
     def __enter__(self) -> "Occurrence":
@@ -29,13 +30,25 @@ class Occurrence:
         parent = self.parent = recorder.current.get()
         self.path = recorder.full_path(self._name, None if parent is None else parent.path)
         self._token = recorder.current.set(self)
+        self.is_entered = True
         recorder.put(self, True)
         return self
 
     def __exit__(self, *_: object) -> None:
         self._recorder.put(self, False)
+        self.is_entered = False
         if self._token is not None:
             self._recorder.leave(self._token)
+
+    def open_in(self, parent: "Occurrence | None") -> None:
+        """Begin inside another one, whatever the caller's context and the names say; what is opened so is no block around others."""
+        self.parent = parent
+        self.path = self._recorder.full_path(self._name, None)
+        self._recorder.put(self, True)
+
+    def close(self) -> None:
+        """End what was opened."""
+        self._recorder.put(self, False)
 
     def __call__(self, function: F) -> F:
         """Use as a decorator: every call is a span of its own."""

@@ -6,12 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from carbonreport.errors import CarbonreportError
 from carbonreport.measure.clock import Clock, RunClock, SystemClock
 from carbonreport.measure.edges import EdgeSource
 from carbonreport.measure.knobs import Setting
+from carbonreport.measure.phases import PhaseSpans
 from carbonreport.measure.sampler import Ladder, Result, Sampler
 from carbonreport.measure.spans import Occurrence, SpanQueue
 from carbonreport.measure.variables import RUN_VARIABLE
@@ -72,6 +73,7 @@ class Run:
     def __init__(self, plan: RunPlan) -> None:
         self._plan = plan
         self._queue = SpanQueue(plan.clock.boot_ns, None if plan.edges is None else plan.edges.mark)
+        self._phases = PhaseSpans(self._queue)
         self._sampler: Sampler | None = None
         self._pid = 0
         self._parent: str | None = None
@@ -142,6 +144,7 @@ class Run:
         if sampler is None:
             self._take_back()
             return None
+        self._phases.enter("")
         sampler.end()
         held, notes = self._take_back()
         sampler.say_last([knobs_line(one) for one in held], [*self._own_notes, *notes])
@@ -172,6 +175,28 @@ class Run:
             items: Samples, tokens or queries that it handles; may also be set later: `with run.span("eval") as s: s.items = 512`.
         """
         return Occurrence(self._queue, path, items)
+
+    def enter(self, path: str) -> None:
+        """A phase begins here and is a span until the next one begins; "" ends the last one. `follow` tells those of PyTorch."""
+        self._phases.enter(path)
+
+    def follow(self, model: Any, optimiser: Any = None, *, modules: tuple[str, ...] = ()) -> Callable[[], None]:
+        """Let the passes of a PyTorch model be spans: "forward", "backward", "optimiser"; with `edges="gpu"` where the GPU gets to them.
+
+        Args:
+            model: A torch.nn.Module; `torch.compile(model)`, if it is compiled.
+            optimiser: Its torch.optim.Optimizer; without, the backward pass lasts until the next forward pass.
+            modules: Names of inner modules, as in `model.named_modules()`: "forward/NAME" and "backward/NAME" are spans inside the passes.
+
+        Returns:
+            What takes the hooks away; they stay with the model otherwise, and do nothing once the run has ended.
+
+        Raises:
+            ValueError: The model has no such module, or the optimiser takes no hooks.
+        """
+        from carbonreport.measure.torch_phases import follow, is_compiling_here
+
+        return follow(self.enter, model, optimiser, modules=modules, is_compiling=is_compiling_here())
 
     def note(self, note: Note) -> None:
         """Keep a note that the reader of the record must know; written when the run ends."""

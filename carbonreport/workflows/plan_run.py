@@ -1,6 +1,5 @@
 """A run that follows a clock plan through its spans, or through the hooks of a PyTorch model."""
 
-from collections.abc import Callable
 from typing import Any
 
 from carbonreport.errors import CarbonreportError
@@ -22,7 +21,8 @@ class PlannedRun(Run):
         self._clock_plan = knobs
 
     def enter(self, path: str) -> None:
-        """A phase begins here, in the GPU's work that is launched from now on."""
+        """See Run; the phase begins in the GPU's work that is launched from now on."""
+        super().enter(path)
         switcher = self._clock_plan.switcher
         if switcher is not None:
             switcher.enter(path)
@@ -30,12 +30,6 @@ class PlannedRun(Run):
     def span(self, path: str, *, items: float | None = None) -> Occurrence:
         """See Run; a span whose name is a phase of the plan begins that phase."""
         return _Phase(self._clock_plan, self._queue, path, items)
-
-    def follow(self, model: Any, optimiser: Any = None, *, modules: tuple[str, ...] = ()) -> Callable[[], None]:
-        """Let forward, backward, optimiser and named modules of PyTorch begin phases; gives back what takes the hooks away."""
-        from carbonreport.control.hooks.torch import follow
-
-        return follow(self.enter, model, optimiser, modules=modules)
 
 
 class _Phase(Occurrence):

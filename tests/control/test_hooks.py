@@ -10,7 +10,6 @@ import pytest
 from carbonreport.control.controller import ControlError
 from carbonreport.control.hooks.follow import Follow, Place, rows
 from carbonreport.control.hooks.switcher import Switcher
-from carbonreport.control.hooks.torch import follow
 from carbonreport.control.hooks.torch_speed import TorchSpeed
 from carbonreport.plan.table import UNLOCKED, ClockPair
 
@@ -390,82 +389,6 @@ def test_a_slow_request_does_not_hold_the_program_up():
 
 
 # PyTorch
-
-
-class Handle:
-    def __init__(self, hooks, hook):
-        self.hooks, self.hook = hooks, hook
-        hooks.append(hook)
-
-    def remove(self):
-        self.hooks.remove(self.hook)
-
-
-class FakeModule:
-    """Calls its hooks as torch.nn.Module does."""
-
-    def __init__(self, **inner):
-        self.inner = inner
-        self.hooks = {kind: [] for kind in ("forward_pre", "forward", "backward_pre", "backward")}
-        self.register_forward_pre_hook = lambda hook: Handle(self.hooks["forward_pre"], hook)
-        self.register_forward_hook = lambda hook: Handle(self.hooks["forward"], hook)
-        self.register_full_backward_pre_hook = lambda hook: Handle(self.hooks["backward_pre"], hook)
-        self.register_full_backward_hook = lambda hook: Handle(self.hooks["backward"], hook)
-
-    def named_modules(self):
-        return [("", self), *self.inner.items()]
-
-    def run(self, way):
-        for hook in [*self.hooks[f"{way}_pre"]]:
-            hook(self, ())
-        for module in self.inner.values():
-            module.run(way)
-        for hook in [*self.hooks[way]]:
-            hook(self, (), ())
-
-
-class FakeOptimiser:
-    def __init__(self):
-        self.hooks, self.behind = [], []
-
-    def register_step_pre_hook(self, hook):
-        return Handle(self.hooks, hook)
-
-    def register_step_post_hook(self, hook):
-        return Handle(self.behind, hook)
-
-    def step(self):
-        for hook in [*self.hooks, *self.behind]:
-            hook(self, (), {})
-
-
-def test_hooks_of_model_and_optimiser_begin_phases_and_go_away():
-    model, optimiser, seen = FakeModule(norm=FakeModule(), head=FakeModule()), FakeOptimiser(), []
-    remove = follow(seen.append, model, optimiser, modules=("norm",))
-    model.run("forward")
-    model.run("backward")
-    optimiser.step()
-
-    assert seen == ["forward", "forward/norm", "forward", "backward", "backward/norm", "backward", "optimiser", ""]
-    remove()
-    model.run("forward")
-    optimiser.step()
-    assert len(seen) == 8
-
-
-def test_a_module_that_the_model_does_not_have_is_named():
-    with pytest.raises(ValueError, match="no module 'attention'; it has norm"):
-        follow(print, FakeModule(norm=FakeModule()), modules=("attention",))
-
-
-def test_hooks_that_could_not_all_be_put_are_taken_away():
-    model, optimiser = FakeModule(norm=FakeModule()), FakeOptimiser()
-    with pytest.raises(ValueError, match="no module"):
-        follow(print, model, optimiser, modules=("attention",))
-    with pytest.raises(AttributeError, match="register_step_pre_hook"):
-        follow(print, model, [optimiser])
-
-    assert [*model.hooks.values(), optimiser.hooks, optimiser.behind] == [[]] * 6
 
 
 def test_the_speed_of_a_small_load_is_pieces_a_second():
