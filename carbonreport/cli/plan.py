@@ -11,7 +11,7 @@ import click
 from carbonreport.cli import plan_measure
 
 if TYPE_CHECKING:
-    from carbonreport.workflows.plan import PlanAsk
+    from carbonreport.workflows.plan_ask import PlanAsk
 
 F = TypeVar("F", bound=Callable[..., Any])
 _JSON = click.option("--json", "as_json", is_flag=True, help="The same as JSON.")
@@ -91,7 +91,7 @@ def _table_options(function: F) -> F:
 
 
 def _ask(options: dict[str, Any]) -> "PlanAsk":
-    from carbonreport.workflows.plan import PlanAsk
+    from carbonreport.workflows.plan_ask import PlanAsk
 
     return PlanAsk(
         options["table"],
@@ -129,7 +129,8 @@ def command() -> None:
 def solve(slowdown: float | None, output: Path | None, as_json: bool, **options: Any) -> None:
     """Find the plan of least energy: carbonreport plan solve TABLE.csv --slowdown 1% --latency 6ms."""
     from carbonreport.cli.plan_tables import answer_object, print_answer
-    from carbonreport.workflows.plan import keep_plan, make_plan
+    from carbonreport.workflows.plan import make_plan
+    from carbonreport.workflows.plan_keep import keep_plan
 
     ask = _ask(options)
     allowed = 0.01 if slowdown is None and ask.objective == "waste" else slowdown

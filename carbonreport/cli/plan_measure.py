@@ -7,7 +7,7 @@ import click
 
 if TYPE_CHECKING:
     from carbonreport.plan.table import ClockPair
-    from carbonreport.workflows.plan_latency import LatencyFile
+    from carbonreport.workflows.plan_latency_file import LatencyFile
     from carbonreport.workflows.plan_measure import ProfileAnswer
 
 _SECONDS = click.option("--seconds", type=click.FloatRange(0.2), default=3.0, show_default=True, metavar="S", help="Of a stage.")
@@ -51,7 +51,8 @@ def latency(gpu: str | None, targets: "tuple[ClockPair, ...] | None", repeats: i
     import msgspec
 
     from carbonreport.cli.plan import print_json
-    from carbonreport.workflows.plan_latency import LatencyAsk, write_latencies
+    from carbonreport.workflows.plan_latency import LatencyAsk
+    from carbonreport.workflows.plan_latency_file import write_latencies
     from carbonreport.workflows.plan_latency_here import plan_latency
 
     found = plan_latency(targets, gpu=gpu, ask=LatencyAsk(repeats), say=_say)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from carbonreport.plan.frontier import FrontierPoint
     from carbonreport.plan.launches import Iteration
     from carbonreport.plan.result import Way
-    from carbonreport.workflows.plan import PlanAnswer
+    from carbonreport.workflows.plan_ask import PlanAnswer
 
 _LONGEST_NAME = 60
 _WIDEST = 140

@@ -86,7 +86,7 @@ def _say_what_would_be_set(cap: str | None, plan: Path | None, *, is_optional: b
         return 0
     if cap is None:
         raise click.UsageError("--dry-run says what would be set on GPUs: give --power-cap or --plan")
-    from carbonreport.workflows.knobs import asked_caps
+    from carbonreport.workflows.knobs_asked import asked_caps
     from carbonreport.workflows.knobs_dry import dry_run
 
     dry_run(asked_caps(cap), os.environ, click.echo, is_optional=is_optional)

@@ -110,6 +110,7 @@ def command(
     if end_s < begin_s + job.seconds:
         raise click.UsageError("the job cannot end before the deadline: it is longer than the time that is left")
     caps = _caps(record, gpu, workload, sweep)
+    share = _gpu_share(record, gpu_share)
     ask = Ask(
         job=job,
         earliest_s=begin_s,
@@ -120,8 +121,8 @@ def command(
         pause_s=pause_cost,
         idle_watts=idle_kw * 1000,
         closed=() if busy is None else busy_periods(busy),
-        caps=caps.points,
-        gpu_share=_gpu_share(record, gpu_share),
+        caps=caps.points if share is not None else (),
+        gpu_share=0.0 if share is None else share,
         most_time_ratio=float("inf") if slowdown is None else 1 + slowdown / 100,
         with_season=season,
         marginal=() if marginal is None else tuple(part.strip() for part in marginal.split(",")),
@@ -129,6 +130,8 @@ def command(
     answer = plan(ask, where, like=record)
     if caps.in_words is not None:
         answer = replace(answer, notes=(*answer.notes, (_NO_CAP, caps.in_words)))
+    if caps.points and share is None:
+        answer = replace(answer, notes=(*answer.notes, (_NO_CAP, "no cap was compared: the run's record does not say what its GPUs drew")))
     if plot is not None:
         from carbonreport.workflows.when_picture import write_picture
 
@@ -162,12 +165,13 @@ def _caps(record: "RunRecord | None", gpu: str | None, workload: str | None, swe
     return Swept(() if record is None else caps_like(record, workload))
 
 
-def _gpu_share(record: "RunRecord | None", given: float | None) -> float:
+def _gpu_share(record: "RunRecord | None", given: float | None) -> float | None:
+    """Part of the job's power that its GPUs draw; None where its record does not say."""
     from carbonreport.workflows.caps import gpu_share_of
 
     if record is None:
         return 1.0 if given is None else given
-    return gpu_share_of(record) or 0.0
+    return gpu_share_of(record)
 
 
 def _print(answer: "Answer") -> None:

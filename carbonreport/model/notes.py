@@ -73,7 +73,7 @@ SLUGS: dict[str, str] = {
     "suspended": "the machine slept during the run; that time has no reading",
     "sweep-dry-run": "a sweep of power caps set nothing and ran without a cap alone",
     "sweep-inside": "power caps were tried inside the run, one after the other; its figures are of all of them together",
-    "sweep-no-cap": "your own sweep found no power cap worth it; none was offered",
+    "sweep-no-cap": "no power cap was offered: your own sweep found none worth it, or nobody knows what the GPUs drew",
     "sweep-one-repeat": "each power cap ran once; how far its figures can be trusted is not known",
     "sweep-results-differ": "the program's results differ between power caps, or between runs without one",
     "sweep-stages-lost": "stages of a sweep of power caps inside a loop were left out, because a cap was not held or no energy was read",

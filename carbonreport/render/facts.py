@@ -10,7 +10,9 @@ from carbonreport.render.caps import settings_of
 from carbonreport.render.digits import Shown, counted, duration, percent, plain, shown
 from carbonreport.render.form_words import NOBREAK, NOT_GIVEN, functional_unit, said, time_in_words, unsaid
 from carbonreport.render.forms import card, card_rows, gpai_rows, sci_rows
-from carbonreport.render.paragraph import nothing_read, place_in_words, preparation_shares, project_hours, what_ran
+from carbonreport.render.paragraph import nothing_read
+from carbonreport.render.paragraph_purpose import preparation_shares, project_hours
+from carbonreport.render.paragraph_ran import place_in_words, what_ran
 from carbonreport.render.setting import (
     Group,
     Setting,

@@ -11,7 +11,8 @@ from carbonreport.model.quantity import Quantity
 from carbonreport.model.statement import CardData
 from carbonreport.render.digits import Shown, counted, mass_name, plain, share_in_words, shown
 from carbonreport.render.form_words import NOBREAK, NOT_GIVEN, FunctionalUnit, functional_unit, said, time_in_words, unsaid
-from carbonreport.render.paragraph import method_of, nothing_read, pue_basis
+from carbonreport.render.paragraph import nothing_read
+from carbonreport.render.paragraph_energy import method_of, pue_basis
 from carbonreport.render.setting import (
     Group,
     Setting,

@@ -9,7 +9,9 @@ from carbonreport.model.quantity import Quantity
 from carbonreport.model.run import DeviceKind
 from carbonreport.model.statement import Row, RunRow
 from carbonreport.render.digits import Shown, counted, duration, plain, shown
-from carbonreport.render.paragraph import item_energy, month_of, pue_basis
+from carbonreport.render.paragraph_carbon import month_of
+from carbonreport.render.paragraph_energy import pue_basis
+from carbonreport.render.paragraph_purpose import item_energy
 from carbonreport.render.setting import (
     Group,
     Setting,

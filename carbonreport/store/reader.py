@@ -10,7 +10,7 @@ from typing import Literal
 import msgspec
 
 from carbonreport.errors import BadPue, RecordError
-from carbonreport.model.knobs import Knobs, KnobsHeld
+from carbonreport.model.knobs import KnobsHeld
 from carbonreport.model.notes import Note
 from carbonreport.model.origin import Origin
 from carbonreport.model.pue import PueProfile
@@ -91,21 +91,7 @@ class _Spans(msgspec.Struct, tag_field="type", tag="spans"):
 
 
 class _Knobs(msgspec.Struct, tag_field="type", tag="knobs"):
-    device: str
-    requested: Knobs
-    before_watts: float | None
-    enforced_watts: float | None
-    is_held: bool | None = None
-    capped_seconds: float | None = None
-    seconds: float | None = None
-    plan: str = ""
-    sm_clock_mhz: float | None = None
-    mem_clock_mhz: float | None = None
-    switches: int | None = None
-
-    def held(self) -> KnobsHeld:
-        """What it says."""
-        return KnobsHeld(**{name: getattr(self, name) for name in KnobsHeld.__slots__})
+    """Only what kind of line it is: the line is decoded once more as KnobsHeld, which msgspec does not take into a union of structs."""
 
 
 class _Note(msgspec.Struct, tag_field="type", tag="note"):
@@ -138,6 +124,7 @@ class _Tail(msgspec.Struct):
 
 _Line = _Run | _Device | _Points | _Gap | _Spans | SumsLine | _Knobs | _Note | _Environment | _End
 _LINE = msgspec.json.Decoder(_Line)
+_HELD = msgspec.json.Decoder(KnobsHeld)
 _TAIL = msgspec.json.Decoder(_Tail)
 
 
@@ -204,11 +191,11 @@ class _Builder:
     def add(self, number: int, content: bytes) -> None:
         try:
             line = _LINE.decode(content)
-            self._take(line)
+            self._take(line, content)
         except (msgspec.DecodeError, UnicodeDecodeError, ValueError, OverflowError) as error:
             raise RecordError(f"{self.path}, line {number}: {error}; restore the file from a copy or leave it out") from error
 
-    def _take(self, line: _Line) -> None:
+    def _take(self, line: _Line, content: bytes) -> None:
         match line:
             case _Run():
                 if line.carbonreport > FORMAT_VERSION:
@@ -230,7 +217,8 @@ class _Builder:
             case SumsLine():
                 self.sums[line.device] = line
             case _Knobs():
-                self.knobs[line.device] = line.held()
+                held = _HELD.decode(content)
+                self.knobs[held.device] = held
             case _Note():
                 self.notes.append(Note(line.slug, line.text))
             case _Environment():

@@ -104,7 +104,8 @@ def _knobs(caps: "float | Mapping[str | int, float] | str | None", environ: Mapp
         return None
     if sys.platform != "linux":
         raise CarbonreportError("caps and clocks can be set on Linux alone; leave them out")
-    from carbonreport.workflows.knobs import RunKnobs, asked_caps
+    from carbonreport.workflows.knobs import RunKnobs
+    from carbonreport.workflows.knobs_asked import asked_caps
 
     return RunKnobs(asked_caps(caps), is_optional=is_optional, environ=environ)
 

@@ -9,7 +9,7 @@ from carbonreport.control.means import opened
 from carbonreport.control.rights import Rights, rights
 from carbonreport.errors import MeterError
 from carbonreport.workflows.finding import Finding
-from carbonreport.workflows.knobs import boards_here
+from carbonreport.workflows.knobs_asked import boards_here
 
 SUBJECT = "power caps"
 

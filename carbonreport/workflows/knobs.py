@@ -9,8 +9,7 @@ from dataclasses import replace
 from functools import partial
 
 from carbonreport.control.applied import Applied, Terms, applied
-from carbonreport.control.controller import BoardState, ControlDenied, ControlError, Controller, is_same_limit
-from carbonreport.control.giveback import IS_DONE
+from carbonreport.control.controller import ControlDenied, ControlError, Controller
 from carbonreport.control.guardian import guarded_by_a_process
 from carbonreport.control.holder import this_process
 from carbonreport.control.leases import Leases, boot_id, control_folder, foreign_lease
@@ -20,11 +19,12 @@ from carbonreport.errors import CarbonreportError
 from carbonreport.measure.ranks import rank_of
 from carbonreport.model.knobs import Knobs, KnobsHeld
 from carbonreport.model.notes import Note
+from carbonreport.workflows.knobs_asked import boards_here, wanted
 from carbonreport.workflows.knobs_denied import KnowsDenied
+from carbonreport.workflows.knobs_told import held_to_the_end, notes_of_board, notes_of_giving_back, read_at_end
 from carbonreport.workflows.knobs_turned import TurnedClocks
 from carbonreport.workflows.plan_clocks import Achieved, watched_by_nvml
 
-NANOSECONDS_PER_SECOND = 1e9
 ABANDONED: list[ExitStack] = []
 _LONGEST_CALL_S = 2.0  # a driver that hangs must not hold the end of the program back
 # Opens the controller and finds the boards of the run: (controller, UUIDs with their numbers).
@@ -128,7 +128,7 @@ class RunKnobs:
                 if self._applied is None or self._clocks is None:
                     raise ControlError("no board is held: clocks are turned between start and stop")
                 self._clocks.turn(clocks)
-                self._switches = (self._switches or 0) + 1
+                self._switches = 1 if self._switches is None else self._switches + 1
         finally:
             if self._is_left and self._turning.acquire(blocking=False):
                 try:
@@ -168,22 +168,15 @@ class RunKnobs:
         seconds = self._clock_s() - self._began_s
         held, notes = [], []
         for device, knobs in self._wanted.items():
-            now = _read(controller, device)
-            one = _held(device, knobs, here.before[device], here.after[device], now, seconds)
+            now = read_at_end(controller, device)
+            one = held_to_the_end(device, knobs, here.before[device], here.after[device], now, seconds)
             sm_mhz, mem_mhz = (None, None) if self._achieved is None else self._achieved.median_mhz(device)
             one = replace(one, switches=self._switches, sm_clock_mhz=sm_mhz, mem_clock_mhz=mem_mhz)
             held.append(one)
-            notes += _notes(one, here.before[device].label, now)
+            notes += notes_of_board(one, here.before[device].label, now)
         self._applied = None
         self._undo.close()
-        notes += [
-            Note("knobs-not-restored", f"{done.text}; `carbonreport restore` tries again")
-            for done in here.given_back
-            if done.outcome not in IS_DONE and done.outcome != "still-held"
-        ]
-        notes += [Note("knobs-changed-by-others", done.text) for done in here.given_back if done.outcome == "changed-by-others"]
-        notes += [Note("knobs-journal-lost", done.text) for done in here.given_back if done.is_from_memory and done.outcome in IS_DONE]
-        return tuple(held), tuple(notes)
+        return tuple(held), (*notes, *notes_of_giving_back(here.given_back))
 
     def abandon(self) -> None:
         """See Setting."""
@@ -193,119 +186,3 @@ class RunKnobs:
     def _in_words(self) -> str:
         asked = [self._asked] if isinstance(self._asked, Knobs) else list(self._asked.values())
         return " and ".join(dict.fromkeys(knobs.in_words() for knobs in asked))
-
-
-def wanted(asked: Knobs | Mapping[str, Knobs], boards: list[tuple[int, str]]) -> dict[str, Knobs]:
-    """Knobs by UUID.
-
-    Raises:
-        ControlError: The run has no board, or not that one.
-    """
-    if not boards:
-        raise ControlError("no NVIDIA GPU is visible to the run: there is nothing to set")
-    if isinstance(asked, Knobs):
-        return {uuid: asked for _, uuid in boards}
-    found: dict[str, Knobs] = {}
-    for name, knobs in asked.items():
-        of_name = [uuid for number, uuid in boards if name == str(number) or (name and uuid.startswith(name))]
-        if len(of_name) != 1:
-            known = ", ".join(f"{number} ({uuid})" for number, uuid in boards)
-            raise ControlError(f"GPU {name!r} is not one board of the run, which has {known}")
-        if of_name[0] in found:
-            raise ControlError(f"GPU {name!r} is {of_name[0]}, which was named before: each board takes one setting")
-        found[of_name[0]] = knobs
-    return found
-
-
-def boards_here(environ: Mapping[str, str]) -> list[tuple[int, str]]:
-    """Number and UUID of the boards that the environment shows."""
-    from carbonreport import nvml
-    from carbonreport.measure.meters.nvml import boards_of_run
-
-    return [(board.index, board.uuid) for board in boards_of_run(nvml.binding(), environ)]
-
-
-def _read(controller: Controller, device: str) -> BoardState | None:
-    try:
-        return controller.read(device)
-    except ControlError:
-        return None
-
-
-def _held(device: str, knobs: Knobs, before: BoardState, after: BoardState, now: BoardState | None, seconds: float) -> KnobsHeld:
-    capped = None if now is None or now.capped_ns is None or after.capped_ns is None else now.capped_ns - after.capped_ns
-    return KnobsHeld(
-        device=device,
-        requested=knobs,
-        before_watts=before.limit_watts,
-        enforced_watts=after.enforced_watts,
-        is_held=_is_held(knobs, now),
-        capped_seconds=None if capped is None or capped < 0 else capped / NANOSECONDS_PER_SECOND,
-        seconds=seconds,
-    )
-
-
-def _is_held(knobs: Knobs, now: BoardState | None) -> bool | None:
-    if now is None or now.limit_watts is None or knobs.power_cap_watts is None:
-        return None
-    return is_same_limit(now.limit_watts, knobs.power_cap_watts)
-
-
-def _notes(held: KnobsHeld, label: str, now: BoardState | None) -> list[Note]:
-    """What the reader must know of one board."""
-    if now is None or (held.is_held is None and held.requested.power_cap_watts is not None):
-        return [Note("cap-unproven", f"{label} did not answer at the end: whether it kept {held.requested.in_words()} is not known")]
-    notes = []
-    if held.is_held is False:
-        notes.append(
-            Note("cap-not-held", f"{label} did not keep {held.requested.in_words()}: at the end its limit was {now.limit_watts:g} W")
-        )
-    if held.is_capped_elsewhere:
-        notes.append(
-            Note(
-                "cap-lower-elsewhere", f"{label} was held at {held.enforced_watts:g} W by another owner, below {held.requested.in_words()}"
-            )
-        )
-    if held.has_bitten is False and held.requested.power_cap_watts is not None:
-        notes.append(Note("cap-without-effect", f"{label} hardly ever reached {held.requested.in_words()}"))
-    return notes
-
-
-def parse_cap(text: str) -> Knobs | dict[str, Knobs]:
-    """`300`, or by board: `0=300,GPU-1234=250`. [W]
-
-    Raises:
-        CarbonreportError: Not watts.
-    """
-    if "=" not in text:
-        return Knobs(power_cap_watts=_cap_watts(text))
-    found: dict[str, Knobs] = {}
-    for name, _, watts in (part.partition("=") for part in text.split(",")):
-        if name.strip() in found:
-            raise CarbonreportError(f"GPU {name.strip()!r} is named twice in {text!r}: each board takes one cap")
-        found[name.strip()] = Knobs(power_cap_watts=_cap_watts(watts))
-    return found
-
-
-def asked_caps(caps: "float | str | Mapping[str | int, float]") -> Knobs | dict[str, Knobs]:
-    """Knobs of caps as the caller gave them: one number for all boards, a mapping by board, or the command line's text. [W]
-
-    Raises:
-        CarbonreportError: Not watts.
-    """
-    if isinstance(caps, str):
-        return parse_cap(caps)
-    if isinstance(caps, Mapping):
-        if not caps:
-            raise CarbonreportError("power_cap_watts names no board: give watts, or {0: 300}")
-        return {str(name): Knobs(power_cap_watts=_cap_watts(watts)) for name, watts in caps.items()}
-    return Knobs(power_cap_watts=_cap_watts(caps))
-
-
-def _cap_watts(value: object) -> float:
-    text = str(value).strip().removesuffix("W").strip()
-    try:
-        watts = float(text)
-        return replace(Knobs(), power_cap_watts=watts).power_cap_watts or watts
-    except ValueError as error:
-        raise CarbonreportError(f"{value!r} is no power cap: give watts, such as 300, or by board 0=300,1=250") from error

@@ -14,7 +14,7 @@ from carbonreport.model.notes import Note
 from carbonreport.plan.table import ClockPair
 from carbonreport.plan_file import BoardNow, PlanFile, read_plan
 from carbonreport.workflows.knobs import RunKnobs
-from carbonreport.workflows.knobs_dry import dry_run
+from carbonreport.workflows.knobs_dry import dry_run, said_as_would_be
 from carbonreport.workflows.plan_chosen import chosen
 from carbonreport.workflows.plan_owners import boards_now, refuse
 from carbonreport.workflows.plan_pairs import knobs_of
@@ -162,7 +162,8 @@ def dry_run_plan(path: Path, environ: Mapping[str, str], say: Callable[[str], No
         CarbonreportError: The plan cannot be read, or is refused.
     """
     plan = read_plan(path)
-    refuse(plan, boards_now(environ), environ)
+    with said_as_would_be():
+        refuse(plan, boards_now(environ), environ)
     taken = chosen(plan, "phases of another program cannot be seen from outside; use trace(plan=…) inside it")
     for note in taken.notes:
         say(f"{note.slug}: {note.text.replace('was held', 'would be held').replace('was set', 'would be set')}")

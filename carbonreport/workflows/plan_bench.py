@@ -1,11 +1,9 @@
 """Measures steps of the caller's own program on real boards: a record for the phases, the energy counter for the whole step."""
 
-import contextlib
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -18,15 +16,14 @@ from carbonreport.workflows.begin import plan_run
 from carbonreport.workflows.place import PlaceOptions
 from carbonreport.workflows.plan_clocks import watched_by_nvml
 from carbonreport.workflows.plan_run import gpu_marks
+from carbonreport.workflows.plan_spans import Enter, Recorded, StepSpans, nobody, silent
 from carbonreport.workflows.plan_stage import STEP, Stage, phases_of
-from carbonreport.workflows.plan_step import SpanOf, Step
+from carbonreport.workflows.plan_step import Step
 from carbonreport.workflows.plan_ticks import TickWatch, beside_in_a_thread, nvml_joules, per_step
 
 _WATCHED_EVERY_S = 0.2
 _SYNC_EVERY_S = 0.25  # how far the program may run ahead of its GPU
 _LEAST_STEPS = 3
-
-Enter = Callable[[str], None]
 
 
 class Bench(Protocol):
@@ -45,26 +42,6 @@ class Bench(Protocol):
         """
 
 
-@dataclass(slots=True)
-class Recorded:
-    """Phases of a step in their order, nested ones between the parts of those around them."""
-
-    names: list[str] = field(default_factory=list)
-    _open: list[str] = field(default_factory=list)
-
-    @contextlib.contextmanager
-    def span(self, name: str, **_: object) -> Iterator[None]:
-        """See SpanOf."""
-        self._open.append(name.strip("/"))
-        self.names.append("/".join(self._open))
-        try:
-            yield
-        finally:
-            self._open.pop()
-            if self._open:
-                self.names.append("/".join(self._open))
-
-
 class TracedBench:
     """Steps under the tracer on the NVIDIA boards of this process.
 
@@ -78,13 +55,15 @@ class TracedBench:
     def __init__(self, step: Step, folder: Path, environ: Mapping[str, str], devices: Sequence[str]) -> None:
         self._step, self._folder, self._environ, self._devices = step, folder, environ, devices
         self._marks, _ = gpu_marks()
+        self._spans = StepSpans()
         self._sequence: tuple[str, ...] | None = None
 
     def sequence(self) -> tuple[str, ...]:
         """See Bench."""
         if self._sequence is None:
             recorded = Recorded()
-            self._step(recorded.span)
+            with self._spans.heard(recorded.span, recorded.enter):
+                self._run_step()
             self._sync()
             self._sequence = tuple(recorded.names)
         return self._sequence
@@ -93,9 +72,10 @@ class TracedBench:
         """See Bench."""
         sequence = self.sequence()
         begin_s = time.monotonic()
-        while time.monotonic() - begin_s < settle_s:
-            self._step(_spans(_silent, enter))
-            self._sync()
+        with self._spans.heard(silent, nobody, enter):
+            while time.monotonic() - begin_s < settle_s:
+                self._run_step()
+                self._sync()
         binding = nvml.binding()
         nvml.start(binding)
         try:
@@ -105,7 +85,8 @@ class TracedBench:
                 here.enter_context(run)
                 achieved = here.enter_context(watched_by_nvml(self._devices, _WATCHED_EVERY_S))
                 here.enter_context(beside_in_a_thread(watch.look))
-                edges_ns = self._steps(run, seconds, enter)
+                with self._spans.heard(run.span, run.enter, enter):
+                    edges_ns = self._steps(run, seconds)
         finally:
             nvml.stop(binding)
         if run.path is None:
@@ -114,6 +95,10 @@ class TracedBench:
         sm_mhz, mem_mhz = achieved.median_mhz(self._devices[0])
         phases, notes = phases_of(record, sequence)
         return Stage(whole.steps, whole.seconds, whole.joules, phases, sm_mhz, mem_mhz, notes=notes)
+
+    def close(self) -> None:
+        """Take away the hooks that a step has put."""
+        self._spans.close()
 
     def _run(self) -> Run:
         return Run(
@@ -129,15 +114,18 @@ class TracedBench:
             )
         )
 
-    def _steps(self, run: Run, seconds: float, enter: Enter | None) -> list[int]:
+    def _run_step(self) -> None:
+        self._step(self._spans)
+        self._spans.end_step()
+
+    def _steps(self, run: Run, seconds: float) -> list[int]:
         """Begins of the steps and the end of the last one, where the GPU was. [ns]"""
         marks: list[Any] = []
-        span = _spans(run.span, enter)
         begin_s = synced_s = time.monotonic()
         while len(marks) < _LEAST_STEPS or time.monotonic() - begin_s < seconds:
             marks.append(self._mark())
             with run.span(STEP):
-                self._step(span)
+                self._run_step()
             if time.monotonic() - synced_s > _SYNC_EVERY_S:
                 self._sync()
                 synced_s = time.monotonic()
@@ -164,28 +152,3 @@ class TracedBench:
         torch = sys.modules.get("torch")
         if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
             torch.cuda.synchronize()
-
-
-@contextlib.contextmanager
-def _silent(_: str, **more: object) -> Iterator[None]:
-    yield
-
-
-def _spans(span: SpanOf, enter: Enter | None) -> SpanOf:
-    """Spans that tell a plan their phases, too."""
-    if enter is None:
-        return span
-    open_names: list[str] = []
-
-    @contextlib.contextmanager
-    def told(name: str, **more: Any) -> Iterator[Any]:
-        open_names.append(name.strip("/"))
-        with span(name, **more):
-            enter("/".join(open_names))
-            try:
-                yield
-            finally:
-                open_names.pop()
-                enter("/".join(open_names))
-
-    return told

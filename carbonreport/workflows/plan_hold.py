@@ -10,12 +10,12 @@ from carbonreport.control.means import opened
 from carbonreport.errors import CarbonreportError
 from carbonreport.model.knobs import Knobs
 from carbonreport.plan.table import UNLOCKED, ClockPair
-from carbonreport.workflows.knobs import RunKnobs, boards_here
+from carbonreport.workflows.knobs import RunKnobs
+from carbonreport.workflows.knobs_asked import boards_here
 from carbonreport.workflows.plan_apply import kept
-from carbonreport.workflows.plan_bench import Enter
 from carbonreport.workflows.plan_owners import refuse_other_owners
-from carbonreport.workflows.plan_pairs import knobs_of
-from carbonreport.workflows.plan_profile import Turn
+from carbonreport.workflows.plan_pairs import Turn, knobs_of
+from carbonreport.workflows.plan_spans import Enter
 
 
 def states_here(environ: Mapping[str, str], gpu: str | None = None) -> tuple[BoardState, ...]:

@@ -1,15 +1,14 @@
-"""Finished stages of a profile or a validation, one line each and on the disk before the next begins, so that what was stopped goes on."""
+"""Finished stages of a profile or a validation, so that what was stopped goes on with them."""
 
 import contextlib
-import fcntl
-import os
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
 
-from carbonreport.errors import CarbonreportError, OutputError
+from carbonreport.errors import CarbonreportError
+from carbonreport.workflows.journal import JournalFile, opened_file
 from carbonreport.workflows.plan_stage import Stage
 
 
@@ -51,14 +50,14 @@ class StageJournal:
     """Stages by key.
 
     Args:
-        file: Descriptor, at its end.
+        file: Takes lines.
         stages: What it held.
         last: When the last of them was measured; "" where there is none.
         now: The time of day in UTC.
     """
 
     def __init__(
-        self, file: int, stages: dict[str, Stage], last: str = "", now: Callable[[], datetime] = lambda: datetime.now(UTC)
+        self, file: JournalFile, stages: dict[str, Stage], last: str = "", now: Callable[[], datetime] = lambda: datetime.now(UTC)
     ) -> None:
         self._file, self._stages, self.last, self._now = file, stages, last, now
 
@@ -72,7 +71,7 @@ class StageJournal:
 
     def add(self, key: str, stage: Stage) -> None:
         """Keep a finished stage."""
-        _append(self._file, _Line(key, stage, f"{self._now():%Y-%m-%d %H:%M} UTC"))
+        self._file.append(msgspec.json.encode(_Line(key, stage, f"{self._now():%Y-%m-%d %H:%M} UTC")))
         self._stages[key] = stage
 
 
@@ -84,33 +83,16 @@ def opened_stages(path: Path, wanted: Identity) -> Iterator[StageJournal]:
         OutputError: It cannot be written.
         CarbonreportError: It is of other work, or another process goes on with it now.
     """
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
-    except OSError as error:
-        raise OutputError(f"cannot write {path}: {error.strerror or error}") from error
-    try:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise CarbonreportError(f"another process goes on with {path} now; wait for it, or give another --out") from error
+    with opened_file(path, called=str(path)) as file:
         lines = _read(file, path, wanted)
         yield StageJournal(file, {line.key: line.stage for line in lines}, lines[-1].at if lines else "")
-    finally:
-        os.close(file)
 
 
-def _read(file: int, path: Path, wanted: Identity) -> list[_Line]:
-    """Whole lines; one that was cut off by a kill is taken away."""
-    text = b""
-    while part := os.read(file, 1 << 16):
-        text += part
-    whole = text[: text.rfind(b"\n") + 1]
-    if whole != text:
-        os.ftruncate(file, len(whole))
-    first, *rest = whole.splitlines() or [b""]
+def _read(file: JournalFile, path: Path, wanted: Identity) -> list[_Line]:
+    """Its stages; a new one gets its first line."""
+    first, *rest = file.lines or (b"",)
     if not first:
-        _append(file, wanted)
+        file.append(msgspec.json.encode(wanted))
         return []
     try:
         held = msgspec.json.decode(first, type=Identity)
@@ -124,8 +106,3 @@ def _read(file: int, path: Path, wanted: Identity) -> list[_Line]:
             f"{path} holds stages of another {name.replace('_', ' ')} ({getattr(held, name)}, now {getattr(wanted, name)}): give another --out, or remove it"
         )
     return lines
-
-
-def _append(file: int, line: msgspec.Struct) -> None:
-    os.write(file, msgspec.json.encode(line) + b"\n")
-    os.fsync(file)

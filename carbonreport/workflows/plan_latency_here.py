@@ -14,7 +14,8 @@ from carbonreport.plan_file import BoundTo
 from carbonreport.switch_latency import assumed_latency
 from carbonreport.workflows.plan_clocks import nvml_clocks
 from carbonreport.workflows.plan_hold import held, refuse_pairs, states_here
-from carbonreport.workflows.plan_latency import LatencyAsk, LatencyFile, Probe, measure_latencies
+from carbonreport.workflows.plan_latency import LatencyAsk, Probe, measure_latencies
+from carbonreport.workflows.plan_latency_file import LatencyFile
 from carbonreport.workflows.plan_owners import boards_now
 from carbonreport.workflows.plan_pairs import envelope
 from carbonreport.workflows.plan_run import gpu_marks

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,8 +16,9 @@ from carbonreport.workflows.plan_bench import TracedBench
 from carbonreport.workflows.plan_hold import followed, held, refuse_pairs, states_here
 from carbonreport.workflows.plan_journal import Identity, opened_stages
 from carbonreport.workflows.plan_owners import boards_now, refuse, refuse_other_owners
-from carbonreport.workflows.plan_pairs import coarse_grid, envelope
-from carbonreport.workflows.plan_profile import Profile, Profiled, ProfilePlan, Turn, write_table
+from carbonreport.workflows.plan_pairs import Turn, coarse_grid, envelope
+from carbonreport.workflows.plan_profile import Profile, Profiled, ProfilePlan
+from carbonreport.workflows.plan_profile_table import write_table
 from carbonreport.workflows.plan_run import gpu_marks
 from carbonreport.workflows.plan_step import Step, arguments_of, refuse_no_span, source_of, step_of
 from carbonreport.workflows.plan_validate import Validation, checked, with_validation
@@ -101,40 +103,40 @@ def plan_profile(
     devices = tuple(state.uuid for state in states)
     pairs = coarse_grid(states[0], wanted.every) if wanted.pairs is None else wanted.pairs
     refuse_pairs(pairs, states)
-    bench = TracedBench(run_step, Path(folder), environ, devices)
-    seconds = wanted.seconds or (PHASES_S if bench.sequence() else WHOLE_S)
+    with closing(TracedBench(run_step, Path(folder), environ, devices)) as bench:
+        seconds = wanted.seconds or (PHASES_S if bench.sequence() else WHOLE_S)
 
-    def profiled(turn: Turn, *, is_dry: bool) -> Profiled:
-        plan = ProfilePlan(
-            () if is_dry else pairs,
-            wanted.repeats,
-            seconds,
-            wanted.settle_s,
-            wanted.seed,
-            wanted.slowdown,
-            None if is_dry or wanted.pairs is not None else states[0],
-            wanted.every,
-        )
-        code = (source_of(run_step), arguments_of(run_step))
-        same = Identity(called, sequence_hash(bench.sequence()), devices, board.driver, is_dry, seconds, wanted.settle_s, *code)
-        with opened_stages(Path(folder) / (DRY_JOURNAL if is_dry else JOURNAL), same) as journal:
-            return Profile(plan, bench, turn, journal, say).run()
+        def profiled(turn: Turn, *, is_dry: bool) -> Profiled:
+            plan = ProfilePlan(
+                () if is_dry else pairs,
+                wanted.repeats,
+                seconds,
+                wanted.settle_s,
+                wanted.seed,
+                wanted.slowdown,
+                None if is_dry or wanted.pairs is not None else states[0],
+                wanted.every,
+            )
+            code = (source_of(run_step), arguments_of(run_step))
+            same = Identity(called, sequence_hash(bench.sequence()), devices, board.driver, is_dry, seconds, wanted.settle_s, *code)
+            with opened_stages(Path(folder) / (DRY_JOURNAL if is_dry else JOURNAL), same) as journal:
+                return Profile(plan, bench, turn, journal, say).run()
 
-    why_not = "a dry run was asked for"
-    found: Profiled | None = None
-    if not wanted.is_dry:
-        try:
-            with held(_everything(pairs, states), devices, environ, say) as turn:
-                found = profiled(turn, is_dry=False)
-        except ControlDenied as error:
-            why_not = str(error)
-    is_set = found is not None
-    if found is None:
-        say(f"{NOTHING_SET} ({why_not})")
-        found = profiled(_turn_nothing, is_dry=True)
-    facts = {"board": board.model, "uuid": board.uuid or "", "driver": board.driver or ""} | ({} if is_set else {"note": NOTHING_SET})
-    write_table(found, Path(out), facts)
-    return ProfileAnswer(found, board, is_set, "" if is_set else why_not)
+        why_not = "a dry run was asked for"
+        found: Profiled | None = None
+        if not wanted.is_dry:
+            try:
+                with held(_everything(pairs, states), devices, environ, say) as turn:
+                    found = profiled(turn, is_dry=False)
+            except ControlDenied as error:
+                why_not = str(error)
+        is_set = found is not None
+        if found is None:
+            say(f"{NOTHING_SET} ({why_not})")
+            found = profiled(_turn_nothing, is_dry=True)
+        facts = {"board": board.model, "uuid": board.uuid or "", "driver": board.driver or ""} | ({} if is_set else {"note": NOTHING_SET})
+        write_table(found, Path(out), facts)
+        return ProfileAnswer(found, board, is_set, "" if is_set else why_not)
 
 
 def _everything(pairs: Sequence[ClockPair], states: Sequence[BoardState]) -> Knobs:
@@ -180,10 +182,11 @@ def plan_validate(
     devices = tuple(board.uuid for board in boards if board.uuid is not None)
     refuse_other_owners(devices, environ)
     marks, why_not = gpu_marks() if read.switches else (None, "")
-    bench = TracedBench(run_step, Path(folder), environ, devices)
-    follow = checked(read, boards[0], bench.sequence(), why_not)
-    clocks = [ClockPair(*pair) for pair in read.pairs] + ([] if follow is None else [follow.rest])
-    with held(envelope(clocks), devices, environ, say) as turn:
+    with ExitStack() as here:
+        bench = here.enter_context(closing(TracedBench(run_step, Path(folder), environ, devices)))
+        follow = checked(read, boards[0], bench.sequence(), why_not)
+        clocks = [ClockPair(*pair) for pair in read.pairs] + ([] if follow is None else [follow.rest])
+        turn = here.enter_context(held(envelope(clocks), devices, environ, say))
         validation = Validation(read, boards[0], bench, turn, lambda follow: followed(follow, turn, marks), say, why_not)
         found = validation.run(pairs, seconds, settle_s)
     kept = with_validation(read, found)

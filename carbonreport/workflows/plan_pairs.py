@@ -1,6 +1,6 @@
 """Pairs of clocks as people write them, and which of a board's are worth measuring. Pure."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from carbonreport.control.controller import BoardState
 from carbonreport.model.knobs import Knobs
@@ -8,6 +8,8 @@ from carbonreport.plan.table import UNLOCKED, ClockPair, PlanError
 
 EVERY = 4  # every so many core clocks of the menu in the first round
 _LEAST_SHARE = 0.35  # of the top core clock; below it only waiting gets longer on every board that was published
+
+Turn = Callable[[ClockPair], None]  # asks for clocks
 
 
 def pair_of(text: str) -> ClockPair:

@@ -1,30 +1,18 @@
 """Time and energy of a step and its phases at each pair of clocks: stages of some seconds in random order, coarse first, finer where it pays."""
 
-import csv
-import io
-import random
-import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from carbonreport.control.controller import BoardState
-from carbonreport.control.hooks.follow import TOGETHER
-from carbonreport.errors import CarbonreportError, OutputError
-from carbonreport.plan.identity import sequence_hash
+from carbonreport.errors import CarbonreportError
 from carbonreport.plan.table import UNLOCKED, ClockPair
-from carbonreport.plan_files.table_csv import WHOLE
 from carbonreport.render.digits import duration
 from carbonreport.workflows.plan_bench import Bench
 from carbonreport.workflows.plan_groups import Group, groups_of
 from carbonreport.workflows.plan_journal import StageJournal
-from carbonreport.workflows.plan_pairs import EVERY, finer, written
+from carbonreport.workflows.plan_pairs import EVERY, Turn, finer, written
+from carbonreport.workflows.plan_profile_order import best_pairs, stage_keys, stage_order
 from carbonreport.workflows.plan_stage import Stage
-
-_BETWEEN = 4  # stages between two with unlocked clocks
-_TITLES = ("kernel", "pass", "position", "count", "sm_mhz", "mem_mhz", "seconds", "joules", "joules_sd")
-
-Turn = Callable[[ClockPair], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,72 +153,3 @@ class Profile:
             raise CarbonreportError(f"{error}; finished stages are kept: the same command goes on with them") from error
         self.journal.add(key, stage)
         return stage
-
-
-def stage_keys(name: str, order: Sequence[ClockPair]) -> tuple[str, ...]:
-    """What stages are called in the journal: unlocked clocks are those of one order alone, so that they are measured again beside pairs that are added."""
-    of_order = sequence_hash(written(pair) for pair in order)[:12]
-    counts: dict[ClockPair, int] = {}
-    keys = []
-    for pair in order:
-        number = counts[pair] = counts.get(pair, -1) + 1
-        keys.append(f"{name}:{written(pair)}:{number}" + (f":{of_order}" if pair == UNLOCKED else ""))
-    return tuple(keys)
-
-
-def stage_order(pairs: Sequence[ClockPair], repeats: int, seed: int) -> tuple[ClockPair, ...]:
-    """A pair of each stage: each repeat tries every pair once in an order of its own; unlocked clocks first, last and between."""
-    shuffle = random.Random(seed).shuffle
-    order: list[ClockPair] = []
-    for _ in range(repeats):
-        block = [pair for pair in dict.fromkeys(pairs) if pair != UNLOCKED]
-        shuffle(block)
-        for i in range(0, max(len(block), 1), _BETWEEN):
-            order += [UNLOCKED, *block[i : i + _BETWEEN]]
-    return (*order, UNLOCKED)
-
-
-def best_pairs(stages: Sequence[tuple[ClockPair, Stage]], slowdown: float) -> tuple[ClockPair, ...]:
-    """Pairs of least energy within a slowdown: of the whole step, and of each phase."""
-    costs: dict[str, dict[ClockPair, tuple[float, float]]] = {}
-    grouped: dict[str, dict[ClockPair, list[tuple[float, float]]]] = {}
-    for pair, stage in stages:
-        rows = [(WHOLE, stage.seconds, stage.joules), *((p.name, p.seconds, p.joules) for p in stage.phases)]
-        for name, seconds, joules in rows:
-            grouped.setdefault(name, {}).setdefault(pair, []).append((seconds, joules))
-    for name, by_pair in grouped.items():
-        costs[name] = {pair: (statistics.fmean(s for s, _ in some), statistics.fmean(j for _, j in some)) for pair, some in by_pair.items()}
-    best = []
-    for by_cost in costs.values():
-        if UNLOCKED in by_cost:
-            most_s = by_cost[UNLOCKED][0] * (1 + slowdown)
-            best.append(min((pair for pair, (s, _) in by_cost.items() if s <= most_s), key=lambda pair, c=by_cost: c[pair][1]))  # type: ignore[misc]
-    return tuple(dict.fromkeys(best))
-
-
-def table_text(profiled: Profiled, facts: Mapping[str, str]) -> str:
-    """The table that `plan solve` reads: one row a phase and stage, and one of the whole step."""
-    out = io.StringIO()
-    for name, value in facts.items():
-        out.write(f"# {name}: {' '.join(value.split())}\n")
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(_TITLES)
-    groups = profiled.groups
-    for pair, stage in profiled.stages:
-        clocks = ["auto" if mhz is None else mhz for mhz in (pair.sm_mhz, pair.mem_mhz)]
-        for group in groups:
-            seconds, joules, joules_sd = group.cost(stage)
-            at = " ".join(str(position) for position in group.positions)
-            cells = [f"{seconds:.9g}", f"{joules:.9g}", f"{joules_sd:.3g}"]
-            first = group.name.partition(TOGETHER)[0]
-            writer.writerow([group.name, first.partition("/")[0], at, len(group.positions), *clocks, *cells])
-        writer.writerow([WHOLE, "", 0, 1, *clocks, f"{stage.seconds:.9g}", f"{stage.joules:.9g}", ""])
-    return out.getvalue()
-
-
-def write_table(profiled: Profiled, path: Path, facts: Mapping[str, str]) -> None:
-    """Write the table. Raises OutputError."""
-    try:
-        path.write_text(table_text(profiled, facts), encoding="utf-8")
-    except OSError as error:
-        raise OutputError(f"cannot write {path}: {error.strerror or error}") from error

@@ -17,9 +17,10 @@ from carbonreport.plan.table import UNLOCKED, ClockPair, PlanError
 from carbonreport.plan_file import BoardNow, BoundTo, PlanFile, Ratio, Validated, mismatch
 from carbonreport.render.digits import duration
 from carbonreport.workflows.plan_apply import notes_of
-from carbonreport.workflows.plan_bench import Bench, Enter
+from carbonreport.workflows.plan_bench import Bench
 from carbonreport.workflows.plan_chosen import chosen
-from carbonreport.workflows.plan_profile import Turn
+from carbonreport.workflows.plan_pairs import Turn
+from carbonreport.workflows.plan_spans import Enter
 from carbonreport.workflows.plan_stage import Stage
 
 _ENDS = 0.95  # probability below the upper end of a 90 % interval

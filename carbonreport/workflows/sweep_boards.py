@@ -7,7 +7,8 @@ from carbonreport.control.controller import BoardState, ControlRefused, refusal
 from carbonreport.control.means import opened
 from carbonreport.errors import CarbonreportError
 from carbonreport.model.knobs import Knobs
-from carbonreport.workflows.knobs import RunKnobs, boards_here, wanted
+from carbonreport.workflows.knobs import RunKnobs
+from carbonreport.workflows.knobs_asked import boards_here, wanted
 
 
 @dataclass(frozen=True, slots=True)

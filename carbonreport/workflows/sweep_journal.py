@@ -1,17 +1,16 @@
 """The finished trials of a sweep, one line each, so that a sweep that was stopped goes on where it was."""
 
 import contextlib
-import fcntl
 import hashlib
 import json
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from carbonreport.errors import CarbonreportError, OutputError
+from carbonreport.errors import CarbonreportError
 from carbonreport.model.notes import SLUGS, Note
+from carbonreport.workflows.journal import JournalFile, opened_file
 
 _VERSION = 2
 
@@ -91,11 +90,11 @@ class Journal:
     """Lines that are on the disk before the next trial begins.
 
     Args:
-        file: Descriptor, at its end.
+        file: Takes lines.
         tried: What it held.
     """
 
-    def __init__(self, file: int, tried: Sequence[Tried]) -> None:
+    def __init__(self, file: JournalFile, tried: Sequence[Tried]) -> None:
         self._file = file
         self._tried = {one.key: one for one in tried}
 
@@ -110,7 +109,7 @@ class Journal:
 
     def add(self, tried: Tried) -> None:
         """Keep a finished trial."""
-        _append(self._file, {"type": "trial", **asdict(tried), "notes": [[note.slug, note.text] for note in tried.notes]})
+        self._file.append(_line({"type": "trial", **asdict(tried), "notes": [[note.slug, note.text] for note in tried.notes]}))
         self._tried[tried.key] = tried
 
 
@@ -122,32 +121,15 @@ def opened_journal(path: Path, wanted: Identity) -> Iterator[Journal]:
         OutputError: It cannot be written.
         CarbonreportError: It is of another sweep, or another process goes on with it now.
     """
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
-    except OSError as error:
-        raise OutputError(f"cannot write {path}: {error.strerror or error}") from error
-    try:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise CarbonreportError(f"another process goes on with the sweep {path} now; wait for it, or give another --out") from error
+    with opened_file(path, called=f"the sweep {path}") as file:
         yield Journal(file, _read(file, path, wanted))
-    finally:
-        os.close(file)
 
 
-def _read(file: int, path: Path, wanted: Identity) -> list[Tried]:
-    """Whole lines; one that was cut off by a kill is taken away."""
-    text = b""
-    while part := os.read(file, 1 << 16):
-        text += part
-    whole = text[: text.rfind(b"\n") + 1]
-    if whole != text:
-        os.ftruncate(file, len(whole))
-    first, *rest = whole.splitlines() or [b""]
+def _read(file: JournalFile, path: Path, wanted: Identity) -> list[Tried]:
+    """Its trials; a new one gets its first line."""
+    first, *rest = file.lines or (b"",)
     if not first:
-        _append(file, {"type": "sweep", "version": _VERSION, **asdict(wanted)})
+        file.append(_line({"type": "sweep", "version": _VERSION, **asdict(wanted)}))
         return []
     try:
         _compare(_identity(json.loads(first)), wanted, path)
@@ -201,6 +183,5 @@ def _tried(held: dict[str, Any]) -> Tried:
     return replace(Tried(**kept), notes=notes)
 
 
-def _append(file: int, line: dict[str, Any]) -> None:
-    os.write(file, (json.dumps(line, ensure_ascii=False) + "\n").encode())
-    os.fsync(file)
+def _line(held: dict[str, Any]) -> bytes:
+    return json.dumps(held, ensure_ascii=False).encode()

@@ -1,42 +1,22 @@
 """A sweep inside a training loop: some steps under each cap, in an order of its own, runs of steps without a cap between them."""
 
-import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from types import TracebackType
 
 from carbonreport.errors import CarbonreportError
 from carbonreport.measure.clock import boot_ns
 from carbonreport.measure.knobs import Setting
-from carbonreport.measure.spans import Occurrence
 from carbonreport.measure.tracer import Run
 from carbonreport.model.notes import Note
-from carbonreport.plan.cap_choice import CapRule, choose
-from carbonreport.plan.cap_curve import Trial
-from carbonreport.plan.caps import curve
+from carbonreport.plan.cap_choice import CapRule
 from carbonreport.units import seconds_from_nanoseconds
-from carbonreport.workflows.sweep_outcome import Outcome, once_each
+from carbonreport.workflows.sweep_counted import span_cost
+from carbonreport.workflows.sweep_outcome import Outcome
 from carbonreport.workflows.sweep_ranks import Together, wait_for_gpu
-from carbonreport.workflows.sweep_trial import SPOILT, span_cost
+from carbonreport.workflows.sweep_stages import Stage, outcome_of
+from carbonreport.workflows.sweep_trial import SPOILT
 
-# Shorter stages are blurred by the sensor (Yang et al., SC'24: 5 s or more), and a limiter takes about a second to act.
-_LEAST_STAGE_S = 5.0
-_LEAST_WARMUP_S = 1.0
 MOST_STAGES = 60  # a record keeps 64 paths of spans apart
-
-
-@dataclass(slots=True)
-class _Stage:
-    """Some steps under one cap."""
-
-    path: str
-    cap_watts: float | None
-    changed_s: float = 0.0
-    begin_s: float = 0.0
-    span: Occurrence | None = None
-    items: float = 0.0
-    is_counted: bool = True
-    is_spoilt: bool = False
 
 
 class Step:
@@ -89,7 +69,7 @@ class StepSweep:
         self._now_ns, self._wait = now_ns, wait
         if len(order) > MOST_STAGES:
             raise CarbonreportError(f"{len(order)} stages are more than a record tells apart ({MOST_STAGES}): fewer caps or repeats")
-        self._stages = [_Stage(f"stage {i}, {'no cap' if cap is None else f'{cap:g} W'}", cap) for i, cap in enumerate(order, 1)]
+        self._stages = [Stage(f"stage {i}, {'no cap' if cap is None else f'{cap:g} W'}", cap) for i, cap in enumerate(order, 1)]
         self._at, self._step, self._began_ns = 0, 0, 0
         self._setting: Setting | None = None
         self._is_open = False
@@ -125,7 +105,8 @@ class StepSweep:
         self._run.note(Note("sweep-inside", self._in_words()))
         self._run.stop()
         if kind is None and self.is_done:
-            self.result = self._outcome()
+            costs = None if self._run.path is None else span_cost(self._run.record)
+            self.result = outcome_of(self._stages, costs, self._together, rule=self._rule, boards=self._boards, notes=self._notes)
 
     def _in_words(self) -> str:
         caps = sorted({stage.cap_watts for stage in self._stages if stage.cap_watts is not None})
@@ -164,7 +145,7 @@ class StepSweep:
             if self.is_done:
                 self._put_back()
 
-    def _end_span(self, stage: _Stage) -> None:
+    def _end_span(self, stage: Stage) -> None:
         if stage.span is not None:
             stage.span.__exit__(None, None, None)
             stage.span = None
@@ -190,43 +171,3 @@ class StepSweep:
 
     def _now_s(self) -> float:
         return seconds_from_nanoseconds(self._now_ns() - self._began_ns)
-
-    # The end
-
-    def _outcome(self) -> Outcome | None:
-        costs = {} if self._run.path is None else span_cost(self._run.record)
-        seconds = {path: cost[0] for path, cost in costs.items()}
-        trials = [trial for i, stage in enumerate(self._stages) if (trial := self._trial(i, stage, costs)) is not None]
-        if not any(trial.cap_watts is None for trial in trials):
-            return None
-        limits = [watts for _, watts in self._boards if watts is not None]
-        found = curve(trials, min(limits, default=None))
-        verdict = choose(found, self._rule)
-        notes = [*found.notes, *self._notes]
-        short = [
-            s for s in self._stages if seconds.get(s.path, _LEAST_STAGE_S) < _LEAST_STAGE_S or s.begin_s - s.changed_s < _LEAST_WARMUP_S
-        ]
-        if short:
-            notes.append(
-                Note(
-                    "sweep-stages-short",
-                    f"{len(short)} of {len(self._stages)} stages lasted under 5 s, or began within 1 s of their cap: take more steps",
-                )
-            )
-        if len(trials) < len(self._stages):
-            notes.append(Note("sweep-stages-lost", f"{len(self._stages) - len(trials)} of {len(self._stages)} stages were left out"))
-        if verdict.choice is not None:
-            cap = verdict.choice.cap_watts
-            notes.append(Note("sweep-unconfirmed", f"{cap:g} W was not measured anew: what it saves is a promise, not a result"))
-        return Outcome(found, self._rule, verdict, None, self._boards, once_each(notes))
-
-    def _trial(self, position: int, stage: _Stage, costs: Mapping[str, tuple[float, float]]) -> Trial | None:
-        """A stage of all ranks together; None where it was spoilt or nobody measured its energy."""
-        measures = self._run.path is not None
-        own_seconds, own_joules = costs.get(stage.path, (0.0, math.nan)) if measures else (0.0, 0.0)
-        joules, seconds, items = self._together.reduce(
-            math.nan if stage.is_spoilt else own_joules, own_seconds, stage.items if stage.is_counted else math.nan
-        )
-        if not joules > 0 or not seconds > 0:
-            return None
-        return Trial(position, stage.cap_watts, seconds, joules, items if items > 0 else None)

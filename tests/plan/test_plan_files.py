@@ -24,7 +24,9 @@ from carbonreport.plan.table import UNLOCKED, ClockPair, PlanError
 from carbonreport.plan_file import BoardNow, BoundTo, mismatch, read_plan, write_plan
 from carbonreport.plan_files.table_csv import read_table
 from carbonreport.switch_latency import assumed_latency, latency_rows
-from carbonreport.workflows.plan import PlanAsk, file_of, make_frontier, make_plan
+from carbonreport.workflows.plan import make_frontier, make_plan
+from carbonreport.workflows.plan_ask import PlanAsk
+from carbonreport.workflows.plan_keep import file_of
 
 HEAD = "kernel,count,sm_mhz,mem_mhz,seconds,joules\n"
 

@@ -10,6 +10,8 @@ from carbonreport.cli.tables import print_footprint
 from carbonreport.model.pue import pue_from_text
 from carbonreport.model.run import EnergyTrace, RunRecord, Span
 from carbonreport.model.statement import Row, Statement
+from carbonreport.render.paragraph_purpose import item_energy
+from carbonreport.render.setting import Group
 from carbonreport.store import load
 from carbonreport.store.writer import save
 from carbonreport.testing import make_record
@@ -164,3 +166,13 @@ def test_the_hosts_of_an_estimate_are_not_counted_as_those_of_a_measurement(mixe
 
 def test_several_pues_are_named_each_with_its_own_value_and_source(mixed: Statement) -> None:
     assert row(mixed, "PUE").source == "1.14, AWS global average 2025, range of its regions; 1.20, given by the author"
+
+
+def test_energy_of_an_item_that_nobody_counted_is_not_known(charged) -> None:
+    run = make_record({"gpu": 300.0}, 2, spans={"train": 1.0, "generate": 1.0}, items={"generate": 1000.0}, name="items")
+    found = charged(run)
+    group = Group("items", "training", found.runs, found.footprint)
+    told = {span.path: item_energy(group, span) for span in found.footprint.spans}
+
+    assert told["train"] == "not known"
+    assert told["generate"].endswith("\u00a0J")

@@ -21,6 +21,7 @@ from carbonreport.measure.clock import RunClock
 from carbonreport.measure.curve import Curve
 from carbonreport.measure.sampler import Sampler
 from carbonreport.measure.spans import Occurrence, SpanQueue
+from carbonreport.model.knobs import Knobs, KnobsHeld
 from carbonreport.model.notes import Note
 from carbonreport.model.pue import pue_from_text
 from carbonreport.model.run import Device, Place
@@ -42,6 +43,40 @@ def test_a_record_comes_back_as_it_was_saved(tmp_path):
     assert [t.joules[-1] for t in again.traces] == approx([t.joules[-1] for t in run.traces])
     assert sum(s.items or 0 for s in again.spans) == approx(5e4)
     assert sum(s.joules["a"] for s in again.spans) == approx(sum(s.joules["a"] for s in run.spans), rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    "held",
+    [
+        KnobsHeld("GPU-1", Knobs(), None, None),
+        KnobsHeld("GPU-1", Knobs(300.0, 1410, 2201), 650.0, 300.0, False, 1.5, 60.0, "a clock plan of 2 changes a step", 1395.0, 2201.0, 7),
+    ],
+)
+def test_all_that_was_set_on_a_board_comes_back_and_what_is_unknown_stays_so(tmp_path, held):
+    run = replace(make_record({"GPU-1": 300.0}, 2), knobs=(held,))
+
+    assert load(save(run, tmp_path / "run.jsonl")).knobs == (held,)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"seconds": "x"}, r"Expected `float \| null`, got `str` - at `\$.seconds`"),
+        ({"seconds": -1}, "seconds of GPU-1 is -1.0; it must be 0 or more"),
+        ({"requested": {"sm_clock_mhz": 1.5}}, r"at `\$.requested.sm_clock_mhz`"),
+    ],
+)
+def test_nonsense_about_what_was_set_is_one_line_with_its_number_and_field(tmp_path, change, words):
+    held = KnobsHeld("GPU-1", Knobs(power_cap_watts=300.0), 650.0, 300.0)
+    path = save(replace(make_record({"GPU-1": 300.0}, 2), knobs=(held,)), tmp_path / "run.jsonl")
+    lines = path.read_text().splitlines()
+    at = next(i for i, line in enumerate(lines) if '"type":"knobs"' in line)
+    lines[at] = json.dumps(json.loads(lines[at]) | change)
+    path.write_text("\n".join(lines) + "\n")
+
+    with pytest.raises(RecordError, match=rf"line {at + 1}: .*{words}") as refused:
+        load(path)
+    assert "\n" not in str(refused.value)
 
 
 def test_a_record_is_never_overwritten(tmp_path):

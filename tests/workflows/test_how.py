@@ -181,6 +181,14 @@ def test_a_run_on_a_board_of_the_table_gets_its_caps_and_another_none(tmp_path):
         assert ("cap" in by_action) == has_cap
 
 
+def test_where_nobody_knows_what_the_gpus_drew_no_cap_is_compared_and_that_is_said(tmp_path):
+    record = save(make_record({"node": 900.0}, 3, kinds={"node": "node"}, start="2025-03-01T09:00Z"), tmp_path / "node.jsonl")
+    found, by_action = options("--like", str(record), "--zone", "GB", "--pue", "1", "--sweep", str(sweep(tmp_path)), *SUMMER)
+
+    assert not {action for action in by_action if "cap" in action}
+    assert any("does not say what its GPUs drew" in note["text"] for note in found["notes"] if note["slug"] == "sweep-no-cap")
+
+
 def test_a_cloud_region_is_its_zone_with_its_operators_pue():
     found, by_action = options("--hours", "6", "--kw", "1", "--zone", "aws:eu-central-1,aws:eu-north-1", *SUMMER)
 

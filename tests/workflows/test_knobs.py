@@ -16,7 +16,8 @@ from carbonreport.model.knobs import Knobs
 from carbonreport.store import load
 from carbonreport.testing.controller import FakeController, fake_board
 from carbonreport.workflows.cap_finding import cap_finding
-from carbonreport.workflows.knobs import ABANDONED, RunKnobs, asked_caps, wanted
+from carbonreport.workflows.knobs import ABANDONED, RunKnobs
+from carbonreport.workflows.knobs_asked import asked_caps, wanted
 
 BOARDS = [(0, "GPU-00000"), (1, "GPU-00001")]
 
@@ -274,7 +275,7 @@ def test_a_dry_run_says_what_the_run_itself_would_be_told(driver, tmp_path):
     inner = [sys.executable, "-m", "carbonreport", "run", "--power-cap", "400", "--dry-run", "--", "true"]
     done = carbonreport(driver, tmp_path, "run", "--power-cap", "300", "--zone", "DE", "--", *inner)
     assert done.returncode == 1
-    assert "is held by another run (process" in done.stderr
+    assert "error: would be refused: GPU 0 (NVIDIA H200) is held by another run (process" in done.stderr
 
     code = DIES_WITH_ITS_GUARDIAN
     environ = driver.environ(VIRTUAL_NVML_ROOT="1", CARBONREPORT_CONTROL_DIR=str(tmp_path / "control"))

@@ -594,6 +594,15 @@ def test_a_dry_run_of_a_plan_sets_and_starts_nothing(driver, tmp_path):
     assert not (tmp_path / "started").exists()
 
 
+def test_a_dry_run_of_a_plan_says_what_would_refuse_it(driver, tmp_path):
+    write_plan(plan("static", model="NVIDIA A100"), tmp_path / "plan.json")
+    done = carbonreport(driver, tmp_path, "run", "--plan", "plan.json", "--dry-run", "--", "touch", "started")
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "error: would be refused: the plan was made for NVIDIA A100" in done.stderr
+    assert not (tmp_path / "started").exists()
+
+
 def test_a_program_without_a_gpu_framework_holds_one_setting(driver, tmp_path):
     write_plan(plan(), tmp_path / "plan.json")
     code = "from carbonreport import trace\nwith trace('x', plan='plan.json', zone='DE') as run:\n    with run.span('forward'): pass\nprint(run.record.notes)"

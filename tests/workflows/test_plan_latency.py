@@ -10,18 +10,12 @@ from pytest import approx
 
 from carbonreport.plan.table import ClockPair, PlanError
 from carbonreport.plan_file import BoundTo, read_plan
-from carbonreport.workflows.plan import PlanAsk, keep_plan, make_plan
+from carbonreport.workflows.plan import make_plan
+from carbonreport.workflows.plan_ask import PlanAsk
 from carbonreport.workflows.plan_chosen import chosen
-from carbonreport.workflows.plan_latency import (
-    LatencyAsk,
-    LatencyFile,
-    Probe,
-    Seen,
-    latencies_of,
-    measure_latencies,
-    read_latencies,
-    write_latencies,
-)
+from carbonreport.workflows.plan_keep import keep_plan
+from carbonreport.workflows.plan_latency import LatencyAsk, Probe, measure_latencies
+from carbonreport.workflows.plan_latency_file import LatencyFile, Seen, latencies_of, read_latencies, write_latencies
 
 TARGETS = (ClockPair(1710), ClockPair(1200), ClockPair(None, 2201))
 PIECE_S = 0.0001
@@ -119,6 +113,31 @@ def test_what_holds_no_latencies_is_one_line(tmp_path, text):
     (tmp_path / "x.json").write_text(text, encoding="latin-1")
     with pytest.raises(PlanError, match="holds no latencies"):
         read_latencies(tmp_path / "x.json")
+
+
+def test_memory_clocks_are_changed_on_a_board_only_where_that_was_measured(tmp_path):
+    (tmp_path / "table.csv").write_text(
+        "kernel,count,sm_mhz,mem_mhz,seconds,joules\n"
+        "a,1,auto,auto,1.0,100\na,1,auto,2201,1.0,50\n"
+        "b,1,auto,auto,1.0,100\nb,1,auto,2201,1.5,60\n"
+    )  # fmt: skip
+    core, memory = Seen(1200, None, 8, 8, 1e-4, 1e-4, 1e-4, 1e-4), Seen(None, 2201, 8, 8, 1e-3, 1e-3, 1e-3, 1e-3)
+    for rows, is_followed in (((core,), False), ((core, memory), True)):
+        write_latencies(file_of(*rows), tmp_path / "l.json")
+        ask = PlanAsk(tmp_path / "table.csv", latencies=tmp_path / "l.json")
+        answer = make_plan(ask, 0.01)
+        keep_plan(answer, ask, tmp_path / "plan.json")
+        plan = read_plan(tmp_path / "plan.json")
+        assert (plan.switches, chosen(plan).follow is not None) == (2, is_followed)
+        assert any("no change of the memory clock was measured" in note for note in answer.notes) is not is_followed
+
+
+def test_least_energy_times_time_says_that_noise_is_left_out(tmp_path):
+    once = "kernel,count,sm_mhz,mem_mhz,seconds,joules\na,1,auto,auto,1.0,100\na,1,1200,auto,1.1,60\n"
+    for text, is_said in ((once, False), (once + "a,1,auto,auto,1.02,101\na,1,1200,auto,1.11,62\n", True)):
+        (tmp_path / "table.csv").write_text(text)
+        notes = make_plan(PlanAsk(tmp_path / "table.csv", latency_s=1e-3, stall_watts=50.0, objective="edp"), None).notes
+        assert any("nothing is kept back for the noise" in note for note in notes) is is_said
 
 
 @pytest.mark.parametrize(

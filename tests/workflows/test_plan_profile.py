@@ -17,11 +17,15 @@ from carbonreport.plan.identity import sequence_hash
 from carbonreport.plan.table import UNLOCKED, ClockPair, PlanError
 from carbonreport.plan_file import BoardNow, BoundTo, PlanFile, Ratio, UsedLatency, Validated, read_plan, write_plan
 from carbonreport.plan_files.table_csv import read_table
-from carbonreport.workflows.plan import PlanAsk, keep_plan, make_plan
+from carbonreport.workflows.plan import make_plan
+from carbonreport.workflows.plan_ask import PlanAsk
 from carbonreport.workflows.plan_groups import groups_of
 from carbonreport.workflows.plan_journal import Identity, opened_stages
+from carbonreport.workflows.plan_keep import keep_plan
 from carbonreport.workflows.plan_pairs import coarse_grid, finer, pairs_of, written
-from carbonreport.workflows.plan_profile import Profile, ProfilePlan, best_pairs, stage_order, write_table
+from carbonreport.workflows.plan_profile import Profile, ProfilePlan
+from carbonreport.workflows.plan_profile_order import best_pairs, stage_order
+from carbonreport.workflows.plan_profile_table import write_table
 from carbonreport.workflows.plan_stage import Phase, Stage
 from carbonreport.workflows.plan_step import arguments_of, source_of, step_of
 from carbonreport.workflows.plan_ticks import TickWatch, per_step

@@ -15,7 +15,7 @@ from pytest import approx
 from carbonreport.errors import CarbonreportError
 from carbonreport.store import load
 from carbonreport.testing import make_record
-from carbonreport.workflows.sweep_trial import counted_by
+from carbonreport.workflows.sweep_counted import counted_by
 
 SQUAD_32 = Path(__file__).parents[1] / "data" / "dvfs" / "zeus_v100_squad_32.csv"
 LIMIT_WATTS = 250.0
