@@ -3,6 +3,7 @@
     python benchmarks/audit_scale.py                    1, 10 and 100 %, and a gigabyte of sacct
     python benchmarks/audit_scale.py --shares 1,10      smaller
     python benchmarks/audit_scale.py --sacct-mb 0       without the gigabyte
+    python benchmarks/audit_scale.py --labelled         every sample names the job that had its board
 
 Goals: 60 s and 3 GB for all of it; sacct at 50 MB/s or more; time that grows no faster than the data.
 """
@@ -16,14 +17,15 @@ import tempfile
 import time
 from pathlib import Path
 
-from carbonreport.audit.ledger import connect
+from carbonreport.audit.database import connect
+from carbonreport.units import SECONDS_PER_YEAR, US_PER_S
 from carbonreport.workflows.audit import Asked, audit
 from carbonreport.workflows.ledger import Keeping, keep_meters, keep_sacct
 from carbonreport.workflows.place import PlaceOptions
 
 JOBS, SAMPLES = 1_000_000, 20_000_000
 BOARDS, HOSTS = 256, 64
-YEAR_S = 365 * 86400
+YEAR_S = round(SECONDS_PER_YEAR)
 START_S = 1_735_686_000  # 2025-01-01 in Berlin
 HEADER = "JobIDRaw|JobID|Cluster|Partition|Account|User|Submit|Start|End|ElapsedRaw|State|NNodes|NodeList|ReqTRES|AllocTRES|ConsumedEnergyRaw|Suspended|JobName"
 CORES = 2
@@ -46,12 +48,13 @@ def write_sacct(path: Path, jobs: int) -> None:
             FROM drawn ORDER BY i) TO '{path}' (FORMAT csv, DELIMITER '|', QUOTE '', ESCAPE '', HEADER true)""")
 
 
-def write_samples(path: Path, samples: int) -> None:
+def write_samples(path: Path, samples: int, *, is_labelled: bool) -> None:
     """Power of 256 boards in turn, evenly spaced, over as much of the year as the number allows at one minute."""
     con = connect(threads=CORES)
+    label = f", ((i % {BOARDS}) // {BOARDS // HOSTS} * 10000 + (i // {BOARDS}) // 90)::VARCHAR AS hpc_job" if is_labelled else ""
     con.execute(f"""
-        COPY (SELECT 'GPU-' || md5((i % {BOARDS})::VARCHAR) AS uuid, make_timestamptz(({START_S} + (i // {BOARDS}) * 60)::BIGINT * 1000000) AS "timestamp",
-                80 + 500 * ((hash(i) % 1000) / 1000.0) AS watts, 'n' || ((i % {BOARDS}) // {BOARDS // HOSTS}) AS hostname, 'NVIDIA H200' AS modelname
+        COPY (SELECT 'GPU-' || md5((i % {BOARDS})::VARCHAR) AS uuid, make_timestamptz(({START_S} + (i // {BOARDS}) * 60)::BIGINT * {US_PER_S}) AS "timestamp",
+                80 + 500 * ((hash(i) % 1000) / 1000.0) AS watts, 'n' || ((i % {BOARDS}) // {BOARDS // HOSTS}) AS hostname, 'NVIDIA H200' AS modelname{label}
             FROM range({samples}) t(i)) TO '{path}' (FORMAT parquet)""")
 
 
@@ -97,6 +100,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--shares", default="1,10,100", help="percent of a million jobs and twenty million samples")
     parser.add_argument("--sacct-mb", type=float, default=1000.0)
+    parser.add_argument("--labelled", action="store_true", help="every sample names a job")
     parser.add_argument("--child", nargs=2)
     asked = parser.parse_args()
     if asked.child:
@@ -111,7 +115,7 @@ def main() -> None:
         for share in (float(text) for text in asked.shares.split(",")):
             jobs, samples = round(JOBS * share / 100), round(SAMPLES * share / 100)
             write_sacct(folder / f"jobs-{share:g}.txt", jobs)
-            write_samples(folder / f"samples-{share:g}.parquet", samples)
+            write_samples(folder / f"samples-{share:g}.parquet", samples, is_labelled=asked.labelled)
             sacct_s, power_s, audit_s, all_s, peak, mwh = (float(text) for text in child("--child", name, f"{share:g}").split())
             ratio = "" if before is None else f"{all_s / before[1]:.1f}/{share / before[0]:.0f}"
             print(

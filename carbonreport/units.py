@@ -7,8 +7,16 @@ if TYPE_CHECKING:
 
 JOULES_PER_KWH = 3.6e6
 SECONDS_PER_HOUR = 3600.0
-SECONDS_PER_YEAR = 365.0 * 24 * SECONDS_PER_HOUR
+SECONDS_PER_DAY = 24 * SECONDS_PER_HOUR
+SECONDS_PER_YEAR = 365.0 * SECONDS_PER_DAY
 QUARTER_HOUR_S = 900.0
+
+# Whole microseconds and whole millijoules (mj, never megajoules), where sums must be exact.
+US_PER_S, US_PER_MS, NS_PER_US = 1_000_000, 1_000, 1_000
+HOUR_US = 3_600 * US_PER_S
+MJ_PER_J = 1_000
+MJ_PER_KWH = MJ_PER_J * JOULES_PER_KWH
+WATT_US_PER_MJ = US_PER_S // MJ_PER_J
 
 # A float or an array: everything with it is elementwise.
 N = TypeVar("N", float, "Array")
@@ -26,7 +34,17 @@ def hours(seconds: N) -> N:
 
 def days(seconds: N) -> N:
     """Days from seconds."""
-    return seconds / (24 * SECONDS_PER_HOUR)
+    return seconds / SECONDS_PER_DAY
+
+
+def hours_from_microseconds(microseconds: float) -> float:
+    """Hours, such as GPU-hours, from microseconds."""
+    return microseconds / HOUR_US
+
+
+def kwh_from_millijoules(millijoules: float) -> float:
+    """Kilowatt-hours from millijoules."""
+    return millijoules / MJ_PER_KWH
 
 
 def mwh(joules: N) -> N:
@@ -62,6 +80,11 @@ def seconds_from_nanoseconds(nanoseconds: int) -> float:
 def grams_from_kilograms(kg: float) -> float:
     """Grams from kilograms."""
     return kg * 1e3
+
+
+def kilograms(grams: float) -> float:
+    """Kilograms from grams."""
+    return grams / 1e3
 
 
 def grams_per_kwh_from_pounds_per_mwh(pounds_per_mwh: float) -> float:

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from carbonreport.model.audit import Advice, Group, Year
+from carbonreport.audit.groups import LOST
+from carbonreport.model.audit import Advice, Year
 from carbonreport.model.series import Array
-from carbonreport.units import JOULES_PER_KWH
+from carbonreport.units import US_PER_S, hours_from_microseconds
 
 # Judgements: what is smaller than these does not come first.
 LEAST_IDLE, LEAST_FAILED, LEAST_SHIFT = 0.05, 0.05, 0.03
 SHORT_JOB_H = 8.0
-_LOST = ("FAILED", "TIMEOUT", "OUT_OF_MEMORY", "NODE_FAIL", "BOOT_FAIL", "DEADLINE", "CANCELLED", "PREEMPTED", "REQUEUED")
 _HOURS_A_DAY = 24
 
 
@@ -54,8 +54,8 @@ def _idle(year: Year) -> Advice | None:
     idle, whole = year.idle, year.whole
     if not whole.it_mj or idle.it_mj < LEAST_IDLE * whole.it_mj or not year.idle_gpu_us:
         return None
-    hours = year.idle_gpu_us / 3.6e9
-    watts = idle.it_joules / (year.idle_gpu_us / 1e6)
+    hours = hours_from_microseconds(year.idle_gpu_us)
+    watts = idle.it_joules / (year.idle_gpu_us / US_PER_S)
     share = year.idle_gpu_us / max(year.metered_gpu_us, 1)
     return Advice(
         "idle",
@@ -69,7 +69,7 @@ def _idle(year: Year) -> Advice | None:
 
 
 def _failed(year: Year) -> Advice | None:
-    lost = [group for group in year.groups["outcome"] if group.name in _LOST]
+    lost = [group for group in year.groups["outcome"] if group.name in LOST]
     joules, grams = sum(g.energy.facility_joules for g in lost), sum(g.energy.grams for g in lost)
     whole = year.whole.facility_joules
     if not whole or joules < LEAST_FAILED * whole:
@@ -186,11 +186,3 @@ def _change(ratio: float) -> str:
 
 def _words(state: str) -> str:
     return state.lower().replace("_", " ")
-
-
-def kwh_of(joules: float) -> float:
-    """Kilowatt-hours."""
-    return joules / JOULES_PER_KWH
-
-
-Groups = Sequence[Group]

@@ -3,8 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
-from carbonreport.audit.pieces import OWN_CLUSTER, Found, table
-from carbonreport.audit.tables import HOUR_US, MJ_PER_J, US_PER_S
+from carbonreport.audit.pieces import Found, table
+from carbonreport.audit.tables import OWN_CLUSTER
+from carbonreport.units import HOUR_US, MJ_PER_J, US_PER_S
 
 _LEAST_MEASURED_US = 10 * HOUR_US  # GPU time that a measured mean power must rest on
 _ROUNDS = 3  # of sharing boards out among jobs that may have had them
@@ -19,8 +20,8 @@ def estimated(con: Any, rated_watts: Callable[[str], float | None]) -> list[Foun
         FROM audit_pieces WHERE use = 'job' GROUP BY 1""")
     con.execute("""
         CREATE OR REPLACE TABLE audit_open AS
-        SELECT j.job_no, j.begin_us, j.until_us, coalesce(nullif(j.gpu_model, ''), h.gpu_model, '') AS gpu_model, j.gpus * (j.until_us - j.begin_us) AS gpu_us,
-            CASE WHEN coalesce(has_node, false) THEN j.gpus * (j.until_us - j.begin_us) ELSE least(coalesce(covered_us, 0), j.gpus * (j.until_us - j.begin_us)) END AS covered_us,
+        SELECT j.job_no, j.begin_us, j.until_us, coalesce(nullif(j.gpu_model, ''), h.gpu_model, '') AS gpu_model, j.held_us AS gpu_us,
+            CASE WHEN coalesce(has_node, false) THEN j.held_us ELSE least(coalesce(covered_us, 0), j.held_us) END AS covered_us,
             coalesce(covered_us, 0) AS metered_us, covered_mj
         FROM audit_jobs j LEFT JOIN audit_covered USING (job_no)
             LEFT JOIN (SELECT l.hosts, max(u.gpu_model) AS gpu_model FROM audit_host_lists l JOIN audit_hosts u USING (host) GROUP BY 1) h USING (hosts)
@@ -75,11 +76,11 @@ def _strays(con: Any) -> Found:
     con.execute(f"""
         CREATE OR REPLACE TEMP TABLE audit_wanting AS
         WITH spans AS (
-            SELECT o.job_no, o.gpu_model, j.hosts, j.gpus, o.begin_us, o.until_us, o.gpu_us - o.covered_us AS open_us, unnest(range(o.begin_us // {HOUR_US}, (o.until_us - 1) // {HOUR_US} + 1)) AS hour
+            SELECT o.job_no, o.gpu_model, j.hosts, j.boards * j.ran_share AS boards, o.begin_us, o.until_us, o.gpu_us - o.covered_us AS open_us, unnest(range(o.begin_us // {HOUR_US}, (o.until_us - 1) // {HOUR_US} + 1)) AS hour
             FROM audit_open o JOIN audit_powers USING (gpu_model) JOIN audit_jobs j USING (job_no) WHERE o.gpu_us > o.covered_us AND cluster <> '{OWN_CLUSTER}'
                 AND o.until_us > (SELECT min(hour) * {HOUR_US} FROM audit_spare) AND o.begin_us < (SELECT (max(hour) + 1) * {HOUR_US} FROM audit_spare)),
         covered AS (SELECT job_no, start_us // {HOUR_US} AS hour, sum(covered_us) AS us FROM audit_pieces WHERE use = 'job' AND covered_us > 0 GROUP BY 1, 2)
-        SELECT s.job_no, s.hour, s.gpu_model, s.hosts, s.open_us, greatest(gpus * (least(until_us, (s.hour + 1) * {HOUR_US}) - greatest(begin_us, s.hour * {HOUR_US})) - coalesce(c.us, 0), 0)::DOUBLE AS us
+        SELECT s.job_no, s.hour, s.gpu_model, s.hosts, s.open_us, greatest(boards * (least(until_us, (s.hour + 1) * {HOUR_US}) - greatest(begin_us, s.hour * {HOUR_US})) - coalesce(c.us, 0), 0)::DOUBLE AS us
         FROM spans s LEFT JOIN covered c ON c.job_no = s.job_no AND c.hour = s.hour WHERE s.hour IN (SELECT hour FROM audit_spare)""")
     con.execute("CREATE OR REPLACE TEMP TABLE audit_taken (no BIGINT, job_no BIGINT, hour BIGINT, us DOUBLE)")
     for turn in range(_ROUNDS):

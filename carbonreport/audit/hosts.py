@@ -2,8 +2,11 @@
 
 from typing import Any
 
-from carbonreport.audit.pieces import OWN_CLUSTER, Found, share
-from carbonreport.audit.tables import HOUR_US
+from carbonreport.audit.pieces import Found, share
+from carbonreport.audit.tables import OWN_CLUSTER
+from carbonreport.units import HOUR_US
+
+_ALONE = "(coalesce(exclusive, is_alone, false) AND (suspended_us = 0 OR coalesce(is_alone, false)))"
 
 
 def of_hosts(con: Any) -> list[Found]:
@@ -27,14 +30,15 @@ def of_hosts(con: Any) -> list[Found]:
     con.execute(f"""
         CREATE OR REPLACE TABLE audit_held AS
         WITH spans AS (
-            SELECT l.host, j.job_no, j.begin_us, j.until_us, j.gpus / l.hosts_in_list AS gpus_here, l.hosts_in_list, j.cluster, unnest(range(j.begin_us // {HOUR_US}, (j.until_us - 1) // {HOUR_US} + 1)) AS hour
+            SELECT l.host, j.job_no, j.begin_us, j.until_us, j.boards / l.hosts_in_list AS boards_here, j.ran_share, l.hosts_in_list, j.cluster, unnest(range(j.begin_us // {HOUR_US}, (j.until_us - 1) // {HOUR_US} + 1)) AS hour
             FROM audit_jobs j JOIN audit_host_lists l ON l.hosts = j.hosts WHERE j.gpus > 0 AND j.cluster <> '{OWN_CLUSTER}' AND l.host IN (SELECT host FROM audit_hosts)),
         named AS (SELECT job_no, start_us // {HOUR_US} AS hour, sum(covered_us) AS named_us FROM audit_pieces WHERE use = 'job' AND covered_us > 0 GROUP BY 1, 2)
-        SELECT s.host, s.hour, s.job_no, s.cluster, greatest(s.gpus_here * (least(s.until_us, h.end_us) - greatest(s.begin_us, h.start_us)) * coalesce(h.room_us / nullif(h.span_us, 0), 1)
+        SELECT s.host, s.hour, s.job_no, s.cluster, s.ran_share, coalesce(named_us, 0) / s.hosts_in_list AS named_us, greatest(s.boards_here * (least(s.until_us, h.end_us) - greatest(s.begin_us, h.start_us)) * coalesce(h.room_us / nullif(h.span_us, 0), 1)
                 - coalesce(named_us, 0) / s.hosts_in_list, 0)::BIGINT AS held_us,
             greatest(s.begin_us, h.start_us) AS start_us, least(s.until_us, h.end_us) AS end_us
         FROM spans s JOIN audit_hosts h ON h.host = s.host AND h.hour = s.hour LEFT JOIN named n ON n.job_no = s.job_no AND n.hour = s.hour
         WHERE s.until_us > h.start_us AND s.begin_us < h.end_us""")
+    _place_suspensions(con)
     con.execute("""
         CREATE OR REPLACE TABLE audit_use AS
         WITH held AS (SELECT host, hour, sum(held_us)::BIGINT AS held_us, count(*) AS jobs FROM audit_held WHERE held_us > 0 GROUP BY 1, 2),
@@ -73,19 +77,39 @@ def of_hosts(con: Any) -> list[Found]:
     ]
 
 
+def _place_suspensions(con: Any) -> None:
+    """GPU time of suspended jobs on metered hosts, first into the hours in which the other jobs left room there, the rest evenly.
+
+    Even everywhere, a host would seem to wait while such a job ran, and to be overfull while another one ran in its place.
+    """
+    con.execute("""
+        UPDATE audit_held SET held_us = p.held_us FROM (
+            WITH others AS (SELECT host, hour, sum(held_us) AS us FROM audit_held WHERE ran_share = 1 GROUP BY 1, 2),
+            rooms AS (SELECT d.*, least(d.held_us, greatest(h.room_us - coalesce(o.us, 0), 0)) AS room_us
+                FROM audit_held d JOIN audit_hosts h ON h.host = d.host AND h.hour = d.hour LEFT JOIN others o ON o.host = d.host AND o.hour = d.hour WHERE d.ran_share < 1),
+            sums AS (SELECT *, greatest(ran_share * sum(held_us + named_us) OVER w - sum(named_us) OVER w, 0) AS ran_us, sum(held_us) OVER w AS most_us, sum(room_us) OVER w AS rooms_us
+                FROM rooms WINDOW w AS (PARTITION BY host, job_no))
+            SELECT host, hour, job_no, round(CASE WHEN ran_us <= rooms_us THEN room_us * coalesce(ran_us / nullif(rooms_us, 0), 0)
+                ELSE room_us + (held_us - room_us) * least((ran_us - rooms_us) / (most_us - rooms_us), 1) END)::BIGINT AS held_us FROM sums) p
+        WHERE p.host = audit_held.host AND p.hour = audit_held.hour AND p.job_no = audit_held.job_no""")
+
+
 def reported(con: Any) -> list[Found]:
-    """Slurm's energy of whole nodes, where the job had them alone: what the meters have of it stays, the rest of the node comes on top."""
+    """Slurm's energy of whole nodes, where the job had them alone: what the meters have of it stays, the rest of the node comes on top.
+
+    A job that was suspended may have had its nodes for itself and still not alone: another one may have run there in its place.
+    """
     con.execute("""
         CREATE OR REPLACE TABLE audit_alone AS
         WITH placed AS (
             SELECT j.job_no, j.start_us, j.end_us, l.host FROM audit_jobs j JOIN audit_host_lists l ON l.hosts = j.hosts
-            WHERE l.host IN (SELECT host FROM audit_host_lists JOIN audit_jobs USING (hosts) WHERE energy_mj IS NOT NULL AND exclusive IS NULL)),
+            WHERE l.host IN (SELECT host FROM audit_host_lists JOIN audit_jobs USING (hosts) WHERE energy_mj IS NOT NULL AND (exclusive IS NULL OR suspended_us > 0))),
         met AS (SELECT job_no, coalesce(max(end_us) OVER (w ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) > start_us, false)
             OR coalesce(lead(start_us) OVER w < end_us, false) AS is_met FROM placed WINDOW w AS (PARTITION BY host ORDER BY start_us, job_no))
         SELECT job_no, NOT bool_or(is_met) AS is_alone FROM met GROUP BY 1""")
     shared, shared_mj = con.execute(
         "SELECT count(*), coalesce(sum(energy_mj), 0) FROM audit_jobs LEFT JOIN audit_alone USING (job_no) WHERE energy_mj IS NOT NULL AND method = 'reported' "
-        f"AND cluster <> '{OWN_CLUSTER}' AND NOT coalesce(exclusive, is_alone, false)"
+        f"AND cluster <> '{OWN_CLUSTER}' AND NOT {_ALONE}"
     ).fetchall()[0]
     con.execute(f"""
         CREATE OR REPLACE TABLE audit_nodes AS
@@ -93,7 +117,7 @@ def reported(con: Any) -> list[Found]:
         SELECT j.job_no, j.gpu_model, j.begin_us, j.until_us, coalesce(metered_mj, 0)::BIGINT AS metered_mj,
             {share("energy_mj", "start_us", "end_us", "begin_us", "until_us")} AS node_mj
         FROM audit_jobs j LEFT JOIN audit_alone USING (job_no) LEFT JOIN metered USING (job_no)
-        WHERE energy_mj IS NOT NULL AND method = 'reported' AND cluster <> '{OWN_CLUSTER}' AND coalesce(exclusive, is_alone, false)""")
+        WHERE energy_mj IS NOT NULL AND method = 'reported' AND cluster <> '{OWN_CLUSTER}' AND {_ALONE}""")
     con.execute("""
         INSERT INTO audit_pieces SELECT 'job', 'reported', 'reported', job_no, gpu_model, begin_us, until_us, node_mj - metered_mj, 0, false, ''
         FROM audit_nodes WHERE node_mj > metered_mj""")

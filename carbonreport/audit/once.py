@@ -4,8 +4,8 @@ from typing import Any
 
 from carbonreport.audit.pieces import Found, share
 from carbonreport.audit.power import is_own
-from carbonreport.audit.tables import HOUR_US
 from carbonreport.audit.window import Window
+from carbonreport.units import HOUR_US
 
 _ALIKE = 0.02  # of two mean powers: the same board, read by two tools
 
@@ -66,7 +66,7 @@ def _twins(con: Any) -> list[Found]:
     con.execute(f"""
         CREATE OR REPLACE TEMP TABLE audit_twins AS
         WITH boards AS (SELECT host, count(DISTINCT device) AS boards FROM audit_board_hours GROUP BY 1),
-        spans AS (SELECT l.host, j.gpus / l.hosts_in_list AS gpus, begin_us, until_us, unnest(range(begin_us // {HOUR_US}, (until_us - 1) // {HOUR_US} + 1)) AS hour
+        spans AS (SELECT l.host, j.boards * j.ran_share / l.hosts_in_list AS gpus, begin_us, until_us, unnest(range(begin_us // {HOUR_US}, (until_us - 1) // {HOUR_US} + 1)) AS hour
             FROM audit_jobs j JOIN audit_host_lists l USING (hosts) JOIN boards USING (host) WHERE gpus > 0),
         held AS (SELECT host, max(gpus) AS gpus FROM (
             SELECT host, hour, sum(gpus * (least(until_us, (hour + 1) * {HOUR_US}) - greatest(begin_us, hour * {HOUR_US}))) / {HOUR_US} AS gpus FROM spans GROUP BY 1, 2) GROUP BY 1)

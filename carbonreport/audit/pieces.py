@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from typing import Any
 
-OWN_CLUSTER = "carbonreport"  # of jobs that are records
-
 
 @dataclass(frozen=True, slots=True)
 class Found:

@@ -6,21 +6,22 @@ from pathlib import Path
 from typing import Any
 
 from carbonreport.audit.power_columns import Columns, columns_of
-from carbonreport.audit.power_dips import bridge_dips
+from carbonreport.audit.power_hours import LONGEST_GAP_S, integrate
 from carbonreport.audit.sacct import Taken
-from carbonreport.audit.tables import HOUR_US, MJ_PER_J, US_PER_S
 from carbonreport.errors import BadTime, RecordError
+from carbonreport.units import NS_PER_US, US_PER_MS, US_PER_S
 
 _NOBODYS = ("", "0", "none", "null", "n/a", "[n/a]")
 # Beyond five usual steps nobody knows what happened between two samples; a step longer than an hour is no sampling.
-_GAP_STEPS, _LEAST_GAP_S, _LONGEST_GAP_S = 5.0, 10.0, 3600.0
+_GAP_STEPS, _LEAST_GAP_S = 5.0, 10.0
 _OVER_LIMIT = 1.2  # as the counter's rule has it: a difference that implies more than this times the limit is rejected
 _LIMIT_OF_UNKNOWN = 1500.0  # W; above any single board on sale
-_MOST_REJECTED = 0.5
-# Where the job or the host of a board changes within an hour, each stretch has its own begin and end.
-_STRETCHES = """(SELECT * EXCLUDE (is_other), sum(is_other::INTEGER) OVER (PARTITION BY device_no ORDER BY from_us, until_us ROWS UNBOUNDED PRECEDING) AS stretch
-    FROM (SELECT *, coalesce(label_no, 0) <> lag(coalesce(label_no, 0), 1, -1) OVER (PARTITION BY device_no ORDER BY from_us, until_us) AS is_other FROM parts))"""
-_EPOCHS = ((1e8, 1e10, 1e6), (1e11, 1e13, 1e3), (1e14, 1e16, 1.0), (1e17, 1e19, 1e-3))  # of s, ms, µs, ns to µs
+_EPOCHS = (
+    (1e8, 1e10, float(US_PER_S)),
+    (1e11, 1e13, float(US_PER_MS)),
+    (1e14, 1e16, 1.0),
+    (1e17, 1e19, 1 / NS_PER_US),
+)  # of s, ms, µs, ns to µs
 
 
 def meters_query(con: Any, path: Path, source: str, limit_watts: Callable[[str], float | None]) -> tuple[str, Taken]:
@@ -54,8 +55,8 @@ def meters_query(con: Any, path: Path, source: str, limit_watts: Callable[[str],
     steps = con.execute(
         "SELECT approx_quantile(step, 0.5) FROM (SELECT time_us - lag(time_us) OVER (PARTITION BY device_no ORDER BY time_us) AS step FROM (SELECT * FROM power_samples WHERE device_no < 8)) WHERE step > 0"
     ).fetchall()[0][0]
-    gap_us = round(min(max(_GAP_STEPS * (steps or 0), _LEAST_GAP_S * US_PER_S), _LONGEST_GAP_S * US_PER_S))
-    counts = _integrate(con, roles.role, gap_us)
+    gap_us = round(min(max(_GAP_STEPS * (steps or 0), _LEAST_GAP_S * US_PER_S), LONGEST_GAP_S * US_PER_S))
+    counts = integrate(con, roles.role, gap_us)
     method = "counter" if roles.role == "counter" else "averaged"
     query = f"""
         SELECT d.device, d.kind, coalesce(nullif(l.host, ''), d.host) AS host, h.start_us, h.end_us, h.read_us, h.energy_mj, '{method}' AS method, d.model AS gpu_model,
@@ -130,68 +131,3 @@ def _limits(con: Any, limit_watts: Callable[[str], float | None]) -> None:
             "INSERT INTO power_limits VALUES (?, ?)",
             [(m, _OVER_LIMIT * ((limit_watts(m) if m else None) or _LIMIT_OF_UNKNOWN)) for m in models],
         )
-
-
-def _integrate(con: Any, role: str, gap_us: int) -> list[tuple[str, int]]:
-    """The table `power_hours`, and how many intervals and values were left out, by reason.
-
-    An interval between two samples belongs to the job of the second; one over a full hour is cut there. A counter that falls
-    has begun again: what it shows then is what was used since, if a board can have used that in the time.
-    """
-    (bad,) = con.execute(
-        "SELECT count(*) FROM power_samples s JOIN power_devices USING (device_no) JOIN power_limits USING (model) "
-        f"WHERE s.value IS NULL OR time_us IS NULL OR s.value < 0 {'OR s.value > most_watts' if role == 'watts' else ''}"
-    ).fetchall()[0]
-    (count,) = con.execute("SELECT count(*) FROM power_samples").fetchall()[0]
-    if count and bad > _MOST_REJECTED * count and role == "watts":
-        (missing,) = con.execute("SELECT count(*) FROM power_samples WHERE value IS NULL").fetchall()[0]
-        why = "no readings" if missing > bad / 2 else "more than such a board can draw; are they milliwatts?"
-        raise RecordError(f"{bad} of {count} samples are {why}")
-    usable = f"value IS NOT NULL AND time_us IS NOT NULL AND value >= 0 {'AND value <= most_watts' if role == 'watts' else ''}"
-    (count_labels,) = con.execute("SELECT count(*) FROM power_labels").fetchall()[0]
-    dips = bridge_dips(con, usable) if role != "watts" else 0
-    whole = "(value + before) / 2 * step_us / 1e3" if role == "watts" else "CASE WHEN value >= before THEN value - before ELSE value END"
-    con.execute(f"""
-        CREATE OR REPLACE TEMP TABLE power_steps AS
-        WITH usable AS (SELECT device_no, time_us, value, label_no, most_watts FROM power_samples JOIN power_devices USING (device_no) JOIN power_limits USING (model) WHERE {usable}),
-        paired AS (SELECT *, lag(time_us) OVER w AS from_us, lag(value) OVER w AS before FROM usable WINDOW w AS (PARTITION BY device_no ORDER BY time_us, value, label_no)),
-        steps AS (SELECT *, time_us - from_us AS step_us FROM paired WHERE from_us IS NOT NULL)
-        SELECT device_no, label_no, from_us, time_us AS until_us, step_us, {whole} AS energy_mj, before, value, most_watts,
-            step_us = 0 AS is_repeat, step_us = 0 AND value <> before AS is_conflict, step_us > {gap_us} AS is_gap,
-            {"false" if role == "watts" else "value < before AND step_us > 0"} AS is_reset FROM steps""")
-    con.execute("DROP TABLE power_samples")
-    if role == "watts":
-        con.execute("ALTER TABLE power_steps ADD COLUMN is_wild BOOLEAN DEFAULT false")
-    else:
-        con.execute("ALTER TABLE power_steps ADD COLUMN is_wild BOOLEAN")
-        con.execute(f"UPDATE power_steps SET is_wild = energy_mj > most_watts * step_us / {US_PER_S} * {MJ_PER_J} AND step_us > 0")
-    # The power at the edge of an hour lies on the line between the samples; a counter's difference is spread evenly.
-    edge = "(time_edge - from_us)::DOUBLE / step_us"
-    first = (
-        f"(before + (before + (value - before) * {edge})) / 2 * (time_edge - from_us) / 1e3" if role == "watts" else f"energy_mj * {edge}"
-    )
-    good = f"NOT is_repeat AND NOT is_wild AND {'NOT is_gap' if role == 'watts' else f'step_us <= {round(_LONGEST_GAP_S * US_PER_S)}'}"
-    con.execute(f"""
-        CREATE OR REPLACE TEMP TABLE power_hours AS
-        WITH good AS (SELECT *, from_us // {HOUR_US} AS from_hour, (until_us - 1) // {HOUR_US} AS until_hour FROM power_steps WHERE {good}),
-        crossing AS (SELECT *, until_hour * {HOUR_US} AS time_edge FROM good WHERE from_hour <> until_hour),
-        parts AS (
-            SELECT device_no, label_no, from_hour AS hour, from_us, until_us, energy_mj FROM good WHERE from_hour = until_hour
-            UNION ALL SELECT device_no, label_no, from_hour, from_us, time_edge, {first} FROM crossing
-            UNION ALL SELECT device_no, label_no, until_hour, time_edge, until_us, energy_mj - {first} FROM crossing)
-        SELECT device_no, label_no, min(from_us) AS start_us, max(until_us) AS end_us, sum(until_us - from_us)::BIGINT AS read_us, round(sum(energy_mj))::BIGINT AS energy_mj
-        FROM {_STRETCHES if count_labels else "(SELECT *, 0 AS stretch FROM parts)"} GROUP BY device_no, label_no, hour, stretch""")
-    repeats, conflicts, gaps, resets, wild = con.execute(
-        "SELECT count(*) FILTER (is_repeat AND NOT is_conflict), count(*) FILTER (is_conflict), count(*) FILTER (is_gap AND NOT is_repeat), count(*) FILTER (is_reset AND NOT is_wild), "
-        "count(*) FILTER (is_wild) FROM power_steps"
-    ).fetchall()[0]
-    con.execute("DROP TABLE power_steps")
-    return [
-        ("values that are missing, below 0 or more than such a board can draw", bad),
-        ("the same device and moment again, as MIG instances repeat their board", repeats),
-        ("the same device and moment with two values; the time between them and their neighbours is kept", conflicts),
-        ("gaps without a reading" + ("" if role == "watts" else ", bridged by the counter up to an hour"), gaps),
-        ("dips of the counter that came back; bridged", dips),
-        ("the counter began again", resets),
-        ("steps of the counter that no such board can have used", wild),
-    ]

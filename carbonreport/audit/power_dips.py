@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from carbonreport.audit.tables import MJ_PER_J, US_PER_S
+from carbonreport.units import MJ_PER_J, US_PER_S
 
 _ROUNDS = 4  # a dip may be as many readings long
 _NO_RESET = 0.99  # a counter that begins again begins at 0: what falls by less is jitter

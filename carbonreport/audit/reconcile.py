@@ -10,11 +10,11 @@ from typing import Any
 from carbonreport.audit.estimates import estimated
 from carbonreport.audit.hosts import of_hosts, reported
 from carbonreport.audit.once import clip_meters
-from carbonreport.audit.pieces import OWN_CLUSTER as OWN_CLUSTER
-from carbonreport.audit.pieces import Found as Found
-from carbonreport.audit.pieces import short, table
-from carbonreport.audit.tables import HOUR_US, US_PER_S
+from carbonreport.audit.pieces import Found, share, short, table
+from carbonreport.audit.tables import OWN_CLUSTER
 from carbonreport.audit.window import Window, board_names, expanded
+from carbonreport.model.slices import board_share
+from carbonreport.units import HOUR_US, US_PER_S, hours_from_microseconds
 
 MOST_GPUS = 100_000  # of one job; twice the boards of the largest machine of 2025
 _SLACK_US = 60 * US_PER_S  # a run begins after its job and ends before it, by two clocks
@@ -45,15 +45,27 @@ def reconcile(con: Any, window: Window, rated_watts: Callable[[str], float | Non
 
 
 def _prepare(con: Any, window: Window, default_board: str) -> list[Found]:
-    """Jobs by number with their time in the window, their boards' one name, and their hosts one by one."""
+    """Jobs by number with their time in the window, their boards' one name, and their hosts one by one.
+
+    `boards` is how many boards a job has while it runs, a slice (MIG) being its part of one; `ran_share` the part of its time in which it
+    ran; `held_us` its GPU time in the window. When it was suspended within its time is not known, so that is taken as even.
+    """
     names = [name for (name,) in con.execute("SELECT DISTINCT gpu_model FROM jobs UNION SELECT DISTINCT gpu_model FROM meters").fetchall()]
-    table(con, "audit_boards", "text VARCHAR, board VARCHAR", list({"": "", **board_names([*names, default_board])}.items()))
+    one_name = {"": "", **board_names([*names, default_board])}
+    rows = [(text, board, board_share(text or default_board)) for text, board in one_name.items()]
+    table(con, "audit_boards", "text VARCHAR, board VARCHAR, board_share DOUBLE", rows)
+    inside = f"end_us > {window.from_us} AND start_us < {window.until_us} AND end_us > start_us"
+    away = share("suspended_us", "start_us", "end_us", "begin_us", "until_us")
     con.execute(f"""
         CREATE OR REPLACE TABLE audit_jobs AS
-        SELECT row_number() OVER (ORDER BY start_us, cluster, job_id) AS job_no, j.* EXCLUDE (gpu_model),
-            CASE WHEN b.board = '' AND gpus > 0 THEN '{default_board.replace("'", "''")}' ELSE b.board END AS gpu_model,
-            greatest(start_us, {window.from_us}) AS begin_us, least(end_us, {window.until_us}) AS until_us
-        FROM jobs j JOIN audit_boards b ON b.text = j.gpu_model WHERE end_us > {window.from_us} AND start_us < {window.until_us} AND end_us > start_us""")
+        WITH inside AS (
+            SELECT row_number() OVER (ORDER BY start_us, cluster, job_id) AS job_no, j.* EXCLUDE (gpu_model, suspended_us, gpus), CASE WHEN gpus > {MOST_GPUS} THEN 0 ELSE gpus END AS gpus,
+                CASE WHEN b.board = '' AND j.gpus > 0 THEN '{default_board.replace("'", "''")}' ELSE b.board END AS gpu_model, coalesce(b.board_share, 1) AS board_share,
+                least(greatest(coalesce(suspended_us, 0), 0), end_us - start_us) AS suspended_us, greatest(start_us, {window.from_us}) AS begin_us, least(end_us, {window.until_us}) AS until_us
+            FROM jobs j JOIN audit_boards b ON b.text = j.gpu_model WHERE {inside})
+        SELECT * EXCLUDE (board_share), gpus * board_share AS boards, 1 - suspended_us / (end_us - start_us) AS ran_share,
+            CASE WHEN board_share = 1 THEN gpus * (until_us - begin_us - {away}) ELSE round(gpus * board_share * (until_us - begin_us - {away}))::BIGINT END AS held_us
+        FROM inside""")
     lists = [text for (text,) in con.execute("SELECT DISTINCT hosts FROM audit_jobs WHERE hosts <> ''").fetchall()]
     table(
         con,
@@ -61,15 +73,37 @@ def _prepare(con: Any, window: Window, default_board: str) -> list[Found]:
         "hosts VARCHAR, host VARCHAR, hosts_in_list BIGINT",
         [(t, short(h), len(e)) for t in lists for e in [expanded(t)] for h in e],
     )
-    count, first = con.execute(f"SELECT count(*), min(job_id) FROM audit_jobs WHERE gpus > {MOST_GPUS}").fetchall()[0]
-    if count:
-        con.execute(f"UPDATE audit_jobs SET gpus = 0 WHERE gpus > {MOST_GPUS}")
+    count, first = con.execute(f"SELECT count(*), min(job_id) FROM jobs WHERE gpus > {MOST_GPUS} AND {inside}").fetchall()[0]
+    impossible = f"jobs with more than {MOST_GPUS:,} GPUs, such as job {first}: no job has so many, their GPU time is left out"
+    return [Found("gpus-impossible", impossible, count), *_suspensions(con, inside), *_slices(con)]
+
+
+def _suspensions(con: Any, inside: str) -> list[Found]:
+    """What was left out of the GPU time of jobs that were suspended, and of how many jobs nobody can tell."""
+    count, away_us = con.execute(
+        "SELECT count(*), coalesce(sum(boards * (until_us - begin_us) - held_us), 0) FROM audit_jobs WHERE suspended_us > 0 AND gpus > 0"
+    ).fetchall()[0]
+    (unknown,) = con.execute(f"SELECT count(*) FROM jobs WHERE suspended_us IS NULL AND gpus > 0 AND {inside}").fetchall()[0]
+    why = (
+        f"jobs that were suspended for a part of their time: {hours_from_microseconds(away_us):,.1f} GPU-hours of it are not theirs; "
+        "when it was is not known, so it is taken as even over their time, on metered hosts where other jobs left no room"
+    )
+    whole = "jobs of which nobody says how long they ran (Elapsed), only when they began and ended: a suspension would not be seen, their whole time counts"
+    return [Found("suspended", why, count), Found("suspension-unknown", whole, unknown)]
+
+
+def _slices(con: Any) -> list[Found]:
+    """How many jobs had slices of boards, and of how many the profile does not tell how much of a board that is."""
+    told, unclear = con.execute(
+        "SELECT count(*) FILTER (board_share < 1), count(*) FILTER (board_share IS NULL) FROM audit_jobs j JOIN audit_boards b ON b.text = j.gpu_model WHERE gpus > 0"
+    ).fetchall()[0]
     return [
+        Found("slices-as-parts", "jobs that had slices of boards (MIG); a slice counts as its part of the board's compute", told),
         Found(
-            "gpus-impossible",
-            f"jobs with more than {MOST_GPUS:,} GPUs, such as job {first}: no job has so many, their GPU time is left out",
-            count,
-        )
+            "slices-as-boards",
+            "jobs that had slices of boards (MIG) of which nobody knows how much of a board they are, or of several sizes; each counts as a board",
+            unclear,
+        ),
     ]
 
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Sequence
 
-from carbonreport.audit.reconcile import OWN_CLUSTER
-from carbonreport.audit.tables import JobRow, MeterRow, microseconds, millijoules
+from carbonreport.audit.tables import OWN_CLUSTER, JobRow, MeterRow, microseconds, millijoules
 from carbonreport.audit.window import hours_between
 from carbonreport.model.run import METHODS, Device, EnergyTrace, RunRecord
+from carbonreport.units import seconds_from_microseconds
 
 
 def rows_of_runs(
@@ -49,6 +49,7 @@ def rows_of_runs(
                 energy_mj=sum(known) if known else None,
                 method=_weakest(readings) if known else "",
                 source=source(run),
+                suspended_us=0,
             )
         )
     return jobs, meters
@@ -76,7 +77,7 @@ def _by_hour(run: RunRecord, device: Device, trace: EnergyTrace, source: str, jo
     rows = []
     start_us, end_us = microseconds(run.started_s), microseconds(run.ended_s)
     for begin_us, until_us in hours_between(start_us, end_us):
-        a_s, b_s = (begin_us - start_us) * 1e-6, (until_us - start_us) * 1e-6
+        a_s, b_s = seconds_from_microseconds(begin_us - start_us), seconds_from_microseconds(until_us - start_us)
         upto = [
             millijoules(trace.joules_at(run.duration_s + 1e9 if edge == end_us else s)) for edge, s in ((begin_us, a_s), (until_us, b_s))
         ]

@@ -7,13 +7,12 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from carbonreport.audit.sacct_cells import MOST_GPUS, SlurmRules, header_of, keep_table, listed, read_cells
-from carbonreport.audit.tables import MJ_PER_J, MOST_MILLIJOULES, US_PER_S
+from carbonreport.audit.tables import MOST_MILLIJOULES, SUSPENSION_US
 from carbonreport.audit.window import FIRST_YEAR, LAST_YEAR
 from carbonreport.combine.seasonal import offsets
 from carbonreport.errors import BadTime, RecordError
 from carbonreport.model.slices import is_slice
-
-_DAY_S = 86_400.0
+from carbonreport.units import MJ_PER_J, SECONDS_PER_DAY, US_PER_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +38,9 @@ NOT_BEGUN = "not begun"
 NO_TIME = "ran for no time"
 UNDATED = "no start, or neither an end nor a length"
 BACKWARDS = "end before their start, without a length"
-SLICES = "had slices of boards (MIG); a slice counts as a slice, and no power is known of one"
+SLICES = (
+    "had slices of boards (MIG); a slice counts as its part of a board where its name tells how large that is, and no power is known of one"
+)
 BY_LENGTH = "end before their start; their length is taken from Elapsed"
 TORN = "lines are torn: fewer cells than the header has, more of them, or no line end"
 FAR = f"begin or end outside any year that can be audited, {FIRST_YEAR} to {LAST_YEAR}"
@@ -104,7 +105,7 @@ def jobs_query(
     noted = [(BY_LENGTH, backwards), *([(SLICES, sliced)] if slices else [])]
     query = f"""
         SELECT cluster, job_id, submit_us, start_us, end_us, project, person, is_pseudonym, partition, state, gpu_model, gpus, nodes, hosts,
-               exclusive, energy_mj, CASE WHEN energy_mj IS NULL THEN '' ELSE 'reported' END AS method, '{source}' AS source, array_id
+               exclusive, energy_mj, CASE WHEN energy_mj IS NULL THEN '' ELSE 'reported' END AS method, '{source}' AS source, array_id, suspended_us
         FROM sacct_jobs WHERE why IS NULL"""
     told = [tuple((why, int(count)) for why, count in one if count) for one in (counts, noted)]
     return query, Taken(int(rows), told[0], told[1])
@@ -156,7 +157,7 @@ def _times(con: Any, name: str, rules: SlurmRules, zone: ZoneInfo | None) -> Non
 
 def _unambiguous(zone: ZoneInfo, low_s: float, high_s: float) -> str:
     """SQL that turns local microseconds into POSIX ones; null in the hours that come twice or never."""
-    stretches = offsets(str(zone), low_s - 2 * _DAY_S, high_s + 2 * _DAY_S)
+    stretches = offsets(str(zone), low_s - 2 * SECONDS_PER_DAY, high_s + 2 * SECONDS_PER_DAY)
     cases = []
     for i, (begin_s, until_s, offset_s) in enumerate(stretches):
         first, last = begin_s + offset_s, until_s + offset_s
@@ -209,6 +210,8 @@ def _one_each(con: Any, rules: SlurmRules) -> int:
             p.person <> k.username AS is_pseudonym, k.partition, st.state AS state, g.gpu_model AS gpu_model, g.gpus AS gpus, k.nodes,
             CASE WHEN lower(k.hosts) IN ('none assigned', 'none', '(null)') THEN '' ELSE k.hosts END AS hosts,
             CASE WHEN lower(exclusive_text) IN ('', 'unknown', 'none') THEN NULL ELSE lower(exclusive_text) IN ('yes', 'true', '1', 'exclusive', 'node') END AS exclusive,
+            CASE WHEN elapsed_s IS NULL THEN NULL WHEN k.end_us - k.start_us - round(elapsed_s * {US_PER_S})::BIGINT > {SUSPENSION_US} THEN k.end_us - k.start_us - round(elapsed_s * {US_PER_S})::BIGINT
+                ELSE 0 END AS suspended_us,
             CASE WHEN NOT is_impossible AND any_joules * {MJ_PER_J} <= {MOST_MILLIJOULES} THEN round(any_joules * {MJ_PER_J})::BIGINT END AS energy_mj
         FROM sacct_known k JOIN sacct_states st ON st.text = k.state_text JOIN sacct_gpus g ON g.text = k.gpu_text
             JOIN sacct_people p ON p.text = k.username

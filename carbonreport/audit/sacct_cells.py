@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from carbonreport.audit.tables import US_PER_S
 from carbonreport.audit.window import FIRST_YEAR, LAST_YEAR, year_begin_us
+from carbonreport.units import SECONDS_PER_DAY, SECONDS_PER_HOUR, US_PER_S
 
 _HEAD_LINES = 40
 _NEEDED = ("start", "state")
-_LONGEST_S = 100 * 366 * 86_400  # beyond these a number is a marker or a fault, and products of several overflow
+_LONGEST_S = 100 * 366 * SECONDS_PER_DAY  # beyond these a number is a marker or a fault, and products of several overflow
 MOST_GPUS, _MOST_NODES = 100_000, 1_000_000
 _LONGEST_LINE = 4_194_304
 _MORE = tuple(f"more {i}" for i in range(64))  # where a job's name, the last column, has the delimiter inside
@@ -94,8 +94,8 @@ def read_cells(con: Any, path: Path, skip: int, names: list[str], rules: SlurmRu
         "sacct_elapsed(t)": f"""CASE WHEN t = '' THEN NULL
             WHEN (try_cast(t AS UBIGINT) IS NOT NULL AND NOT contains(t, '.') AND NOT contains(lower(t), 'e')) THEN CASE WHEN t NOT IN ({no_values}) THEN try_cast(t AS DOUBLE) END
             WHEN regexp_full_match(t, '(?:[0-9]+-)?(?:[0-9]+:)?[0-9]+:[0-9]+(?:[.][0-9]+)?') THEN
-                coalesce(try_cast(nullif(regexp_extract(t, '^([0-9]+)-', 1), '') AS DOUBLE), 0) * 86400
-                + coalesce(try_cast(nullif(regexp_extract(t, '(?:^|-)([0-9]+):[0-9]+:', 1), '') AS DOUBLE), 0) * 3600
+                coalesce(try_cast(nullif(regexp_extract(t, '^([0-9]+)-', 1), '') AS DOUBLE), 0) * {SECONDS_PER_DAY!r}
+                + coalesce(try_cast(nullif(regexp_extract(t, '(?:^|-)([0-9]+):[0-9]+:', 1), '') AS DOUBLE), 0) * {SECONDS_PER_HOUR!r}
                 + try_cast(regexp_extract(t, '([0-9]+):[0-9.]+$', 1) AS DOUBLE) * 60 + try_cast(regexp_extract(t, ':([0-9.]+)$', 1) AS DOUBLE)
             END""",
         "sacct_joules(t)": f"""CASE WHEN t = '' OR t = '0' THEN NULL
@@ -120,7 +120,7 @@ def read_cells(con: Any, path: Path, skip: int, names: list[str], rules: SlurmRu
             ELSE try_cast(t AS DOUBLE) IS NOT NULL AND try_cast(t AS DOUBLE) NOT BETWEEN {begin_us // US_PER_S} AND {end_us // US_PER_S} END""",
         # Years outside the bounds stay out of every sum: a far one would overflow, and one row would cost the whole file.
         "sacct_zoned(t)": f"""CASE WHEN t = '' THEN NULL WHEN NOT contains(t, ':') THEN
-                CASE WHEN length(t) IN (9, 10) AND try_cast(t AS UBIGINT) BETWEEN {begin_us // US_PER_S} AND {end_us // US_PER_S} AND NOT contains(t, '.') AND NOT contains(lower(t), 'e') THEN try_cast(t AS BIGINT) * 1000000 END
+                CASE WHEN length(t) IN (9, 10) AND try_cast(t AS UBIGINT) BETWEEN {begin_us // US_PER_S} AND {end_us // US_PER_S} AND NOT contains(t, '.') AND NOT contains(lower(t), 'e') THEN try_cast(t AS BIGINT) * {US_PER_S} END
             WHEN sacct_beyond(t) THEN NULL WHEN ends_with(t, 'Z') THEN epoch_us(try_cast(substr(t, 1, length(t) - 1) AS TIMESTAMP))
             WHEN length(t) = 19 THEN NULL
             WHEN regexp_matches(t, '[+-][0-9]{{2}}:?[0-9]{{2}}$') THEN epoch_us(try_cast(t AS TIMESTAMPTZ)) END""",

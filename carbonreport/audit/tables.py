@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal, get_args, get_type_hints
 
+from carbonreport.units import HOUR_US as HOUR_US
+from carbonreport.units import MJ_PER_J, US_PER_S
+
 TableName = Literal["jobs", "meters"]
-US_PER_S = 1_000_000
-MJ_PER_J = 1_000
-HOUR_US = 3_600 * US_PER_S
 OWN_CLUSTER = "carbonreport"  # of jobs that are records
 # Where each begins is what its month is taken from; the key tells rows of one thing apart, the best of several stays.
 MOST_MILLIJOULES = 2**53  # 2.5 GWh: beyond, a double could not hold it whole
@@ -39,6 +39,7 @@ class JobRow:
         method: How that energy is known: reported, or a method of a record; "" without energy.
         source: Hash of what the row came from.
         array_id: Its id as people see it, "123_4" or "10+1", where that is another one and known; "" otherwise.
+        suspended_us: How much of its time it was suspended, 0 where it was not, None where nobody says how long it ran. [µs]
     """
 
     cluster: str
@@ -60,6 +61,7 @@ class JobRow:
     method: str
     source: str
     array_id: str = ""
+    suspended_us: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,9 @@ class MeterRow:
 
 
 Row = JobRow | MeterRow
+# What files from before a column was there lack: it is unknown there.
+LATER_COLUMNS: dict[TableName, frozenset[str]] = {"jobs": frozenset({"suspended_us"}), "meters": frozenset()}
+SUSPENSION_US = US_PER_S  # the least: start, end and length are rounded to seconds, each by itself
 _TYPES = {str: "VARCHAR", int: "BIGINT", bool: "BOOLEAN"}
 _ROWS: dict[TableName, type[Row]] = {"jobs": JobRow, "meters": MeterRow}
 
@@ -124,6 +129,14 @@ def millijoules(joules: float | None) -> int | None:
         return None
     value = round(joules * MJ_PER_J)
     return value if value <= MOST_MILLIJOULES else None
+
+
+def suspended(start_us: int, end_us: int, elapsed_us: int | None) -> int | None:
+    """How long a job was suspended: Slurm's Elapsed leaves that out of the time from start to end. [µs] None where Elapsed is not known."""
+    if elapsed_us is None:
+        return None
+    rest_us = end_us - start_us - elapsed_us
+    return rest_us if rest_us > SUSPENSION_US else 0
 
 
 def month_of(start_us: int) -> str:

@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 from itertools import pairwise, product
 from zoneinfo import ZoneInfo
 
-from carbonreport.audit.tables import HOUR_US, US_PER_S
+from carbonreport.model.slices import is_slice
+from carbonreport.units import HOUR_US, US_PER_S
 
 _GROUP = re.compile(r"\[([^\]]*)\]")
 _MOST_HOSTS = 100_000
@@ -112,11 +113,14 @@ def _numbers(text: str) -> Iterator[str]:
 
 
 def board_names(names: Iterable[str]) -> dict[str, str]:
-    """One name for each board: Slurm's "h200" is the "NVIDIA H200" that a meter names, where it is the only one whose words hold it."""
+    """One name for each board: Slurm's "h200" is the "NVIDIA H200" that a meter names, where it is the only one whose words hold it.
+
+    A board is no slice of one, whose name holds the board's.
+    """
     held = sorted({name for name in names if name})
     found = {}
     for name in held:
-        longer = [other for other in held if other != name and _words(name) <= _words(other)]
+        longer = [other for other in held if other != name and _words(name) <= _words(other) and is_slice(other) == is_slice(name)]
         longest = [other for other in longer if not any(other != one and _words(other) < _words(one) for one in longer)]
         found[name] = longest[0] if len(longest) == 1 else name
     return found

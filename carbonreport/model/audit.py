@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from carbonreport.model.quantity import Quantity
+from carbonreport.units import MJ_PER_J
 
 Dimension = Literal["month", "project", "person", "partition", "gpu_model", "outcome"]
 DIMENSIONS: tuple[Dimension, ...] = ("month", "project", "person", "partition", "gpu_model", "outcome")
@@ -40,7 +41,7 @@ class Energy:
     @property
     def it_joules(self) -> float:
         """IT energy. [J]"""
-        return self.it_mj / 1000
+        return self.it_mj / MJ_PER_J
 
     def __add__(self, other: "Energy") -> "Energy":
         return Energy(
@@ -60,7 +61,7 @@ class Group:
     Attributes:
         name: What: a month "2026-03", a project, a pseudonym, "COMPLETED".
         jobs: How many touch it.
-        gpu_us: GPU time that they held. [µs]
+        gpu_us: GPU time that they held, suspended jobs none; a slice (MIG) is its part of a board. [µs]
         known_gpu_us: The part of it with measured or reported energy. [µs]
         unknown_gpu_us: The part of it with no energy at all, not even estimated. [µs]
         energy: Of the jobs.
@@ -86,7 +87,7 @@ class TopJob:
         gpus: How many.
         state: How it ended.
         start_us: When it began, POSIX microseconds.
-        hours: How long it ran within the year. [h]
+        hours: How long it ran within the year, without its suspensions. [h]
         energy: Of it.
     """
 

@@ -10,7 +10,7 @@ from carbonreport.render.audit_lines import lines_of
 from carbonreport.render.audit_tables import tables_of
 from carbonreport.render.audit_words import coverage, energy_text, hours_text, money, share, tied
 from carbonreport.render.digits import scaled, shown
-from carbonreport.units import JOULES_PER_KWH
+from carbonreport.units import kwh
 
 _PEOPLE = {
     "names": "People are named, as was asked for.",
@@ -76,7 +76,7 @@ def _caveats(facts: AuditFacts) -> list[str]:
     slices_us = sum(group.gpu_us for group in year.groups["gpu_model"] if is_slice(group.name))
     if slices_us:
         sentences.append(
-            f"{hours_text(slices_us)} of the GPU-hours are of slices of boards (MIG), each a part of a board and counted as a slice."
+            f"{hours_text(slices_us)} of the GPU-hours are of slices of boards (MIG); a slice counts as its part of the board's compute where its name tells how large that is, else as a board."
         )
     if year.jobs.unknown_gpu_us:
         sentences.append(
@@ -93,7 +93,7 @@ def _task(advice: Advice, facts: AuditFacts) -> Task:
         if advice.low is not None and advice.high is not None:
             parts[-1] += f" ({scaled(advice.low, 'J')} to {scaled(advice.high, 'J')})"
         if facts.per_kwh is not None:
-            parts.append(money(advice.joules / JOULES_PER_KWH * facts.per_kwh[0], facts.per_kwh[1]))
+            parts.append(money(kwh(advice.joules) * facts.per_kwh[0], facts.per_kwh[1]))
     if advice.grams is not None:
         verb = "" if advice.joules is not None else upto
         parts.append(f"{verb}{scaled(advice.grams, facts.gas)} of the location-based figure")

@@ -16,6 +16,7 @@ from carbonreport.render.engine import Raw, template_folders
 from carbonreport.render.formats import pdf
 from carbonreport.render.formats.html import escape
 from carbonreport.render.pictures import Picture
+from carbonreport.units import hours_from_microseconds, kilograms, kwh, kwh_from_millijoules
 
 _TEMPLATE = "audit/report.html.j2"
 
@@ -89,12 +90,12 @@ def _plain_cell(text: str) -> str:
 
 
 def _hours_of(group: Group) -> list[Any]:
-    return [group.jobs, group.gpu_us / 3.6e9, group.known_gpu_us / 3.6e9, group.unknown_gpu_us / 3.6e9]
+    return [group.jobs, *(hours_from_microseconds(us) for us in (group.gpu_us, group.known_gpu_us, group.unknown_gpu_us))]
 
 
 def _kwh_of(energy: Energy) -> list[float]:
     parts = (energy.measured_mj, energy.reported_mj, energy.estimated_mj, energy.it_mj)
-    return [*(mj / 3.6e9 for mj in parts), energy.facility_joules / 3.6e6, energy.grams / 1e3]
+    return [*(kwh_from_millijoules(mj) for mj in parts), kwh(energy.facility_joules), kilograms(energy.grams)]
 
 
 def as_json(facts: AuditFacts) -> str:
@@ -168,7 +169,10 @@ def _priced(priced: Priced) -> dict[str, Any]:
             }
             for job in year.top
         ],
-        "gpu_hours": {"metered": year.metered_gpu_us / 3.6e9, "busy": year.busy_gpu_us / 3.6e9, "idle": year.idle_gpu_us / 3.6e9},
+        "gpu_hours": {
+            name: hours_from_microseconds(us)
+            for name, us in (("metered", year.metered_gpu_us), ("busy", year.busy_gpu_us), ("idle", year.idle_gpu_us))
+        },
         "running": year.running,
         "findings": [{"slug": f.slug, "text": f.text, "count": f.count, "energy_mj": f.energy_mj} for f in year.findings],
     }

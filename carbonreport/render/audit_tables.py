@@ -8,6 +8,7 @@ from carbonreport.model.audit import Dimension, Energy, Group, TopJob
 from carbonreport.render.audit_facts import AuditFacts, Table
 from carbonreport.render.audit_words import energy_text, hours_text, known_in_words, label_of, table_unit
 from carbonreport.render.digits import plain, scaled, share_in_words
+from carbonreport.units import MJ_PER_J, US_PER_S
 
 _MOST_ROWS = 25
 _TITLES: dict[Dimension, str] = {
@@ -44,7 +45,7 @@ def _months(facts: AuditFacts) -> Table:
         rows.append(
             (
                 month,
-                *(plain(mj / 1e3 / size) for mj in (energy.measured_mj, energy.reported_mj, energy.estimated_mj)),
+                *(plain(mj / MJ_PER_J / size) for mj in (energy.measured_mj, energy.reported_mj, energy.estimated_mj)),
                 plain(max(energy.facility_joules - energy.it_joules, 0.0) / size),
                 plain(energy.facility_joules / size),
                 f"{pue:.2f}" if energy.it_mj else "",
@@ -114,7 +115,7 @@ def _top(facts: AuditFacts) -> Table:
     with_person = facts.people != "none"
 
     def row(job: TopJob) -> tuple[str, ...]:
-        start = datetime.fromtimestamp(job.start_us / 1e6, UTC).astimezone(ZoneInfo(facts.time_zone))
+        start = datetime.fromtimestamp(job.start_us / US_PER_S, UTC).astimezone(ZoneInfo(facts.time_zone))
         board = f"{job.gpus} × {job.gpu_model or 'GPU'}" if job.gpus else "no GPU"
         return (
             job.job_id, job.project, *((job.person,) if with_person else ()), board, f"{start:%Y-%m-%d %H:%M}", plain(job.hours), job.state.lower().replace("_", " "),

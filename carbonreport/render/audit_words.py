@@ -4,9 +4,8 @@ import re
 
 from carbonreport.model.audit import Dimension, Energy, Group
 from carbonreport.render.digits import plain, scaled, share_in_words
-from carbonreport.units import JOULES_PER_KWH
+from carbonreport.units import JOULES_PER_KWH, MJ_PER_J, hours_from_microseconds
 
-_HOUR_US = 3.6e9
 _LOOSE = re.compile(r"(?<=[0-9]) (?=(?:%|[kMG]?W|[kMG]?Wh|[kMG]?J|h|s|g|GPU-hours)(?![A-Za-z-]))")
 
 
@@ -36,12 +35,12 @@ def coverage(group: Group) -> str:
 
 def energy_text(millijoules: int) -> str:
     """Energy in the unit that suits its size."""
-    return scaled(millijoules / 1e3, "J") if millijoules else "0\u00a0kWh"
+    return scaled(millijoules / MJ_PER_J, "J") if millijoules else "0\u00a0kWh"
 
 
 def hours_text(gpu_us: float) -> str:
     """GPU-hours of GPU-microseconds."""
-    hours = gpu_us / _HOUR_US
+    hours = hours_from_microseconds(gpu_us)
     return f"{hours:,.0f}" if hours >= 100 else plain(hours)
 
 

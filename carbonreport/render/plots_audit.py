@@ -11,7 +11,7 @@ from carbonreport.render.pictures import Picture
 from carbonreport.render.pictures_svg import INK, cleaned
 from carbonreport.render.plots import figure, is_available, saved
 from carbonreport.render.words import shortened
-from carbonreport.units import JOULES_PER_KWH
+from carbonreport.units import JOULES_PER_KWH, MJ_PER_J
 
 _BLUE, _PALE = "#2a7ab0", "#9cc3de"  # seen on white and on black
 _MOST_BARS = 12
@@ -44,7 +44,10 @@ def draw_audit(facts: AuditFacts) -> list[Picture] | None:
 
 def _stacks(energies: Sequence[Energy]) -> np.ndarray[Any, Any]:
     """Measured, reported, estimated, overhead of each. [J] Shape (4, n)."""
-    rows = [(e.measured_mj / 1e3, e.reported_mj / 1e3, e.estimated_mj / 1e3, max(e.facility_joules - e.it_joules, 0.0)) for e in energies]
+    rows = [
+        (*(mj / MJ_PER_J for mj in (e.measured_mj, e.reported_mj, e.estimated_mj)), max(e.facility_joules - e.it_joules, 0.0))
+        for e in energies
+    ]
     return np.array(rows).reshape(-1, 4).T
 
 

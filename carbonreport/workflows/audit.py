@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 
 from carbonreport.audit.advice import SHORT_JOB_H, Shift, advise, shift_of
+from carbonreport.audit.alike import alike_jobs
+from carbonreport.audit.database import connect
 from carbonreport.audit.engine import NOBODY, Engine
-from carbonreport.audit.ledger import Ledger, alike_jobs, connect
+from carbonreport.audit.ledger import Ledger
 from carbonreport.audit.people import People, pseudonym, salt_of
 from carbonreport.audit.sacct import Taken
 from carbonreport.audit.season import season_advice
@@ -23,40 +25,13 @@ from carbonreport.model.audit import Advice, Finding, Priced
 from carbonreport.model.footprint import ChargedRun, Footprint
 from carbonreport.model.series import QUALITIES, Array
 from carbonreport.site import Price, Site
+from carbonreport.units import JOULES_PER_KWH, US_PER_S, hours, hours_from_microseconds
+from carbonreport.workflows.audit_fill import Asked as Asked
+from carbonreport.workflows.audit_fill import fill, keeping_of, what_was_read
 from carbonreport.workflows.audit_inputs import swept_cap
 from carbonreport.workflows.audit_price import check_board, priced_year
-from carbonreport.workflows.charge import load_records
-from carbonreport.workflows.ledger import LIVE, Keeping, keep, keep_meters, keep_sacct, pulled
+from carbonreport.workflows.ledger_keeping import Keeping
 from carbonreport.workflows.place import PlaceOptions, recording_place, site_of
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What is to be audited.
-
-    Attributes:
-        year: Which.
-        ledger: Folder or URL, or None for one that is thrown away.
-        sacct: Files of sacct, or "live".
-        meters: Files of samples.
-        records: Records and logs of runs.
-        people: How people are written.
-        salt: File of the salt, or None.
-        time_zone: Zone of local times in files, or None.
-        sweeps: Files of the lab's own sweeps.
-        gpu: Board of jobs whose type nobody says, or "".
-    """
-
-    year: int
-    ledger: str | None = None
-    sacct: tuple[str, ...] = ()
-    meters: tuple[Path, ...] = ()
-    records: tuple[str, ...] = ()
-    people: People = "pseudonyms"
-    salt: Path | None = None
-    time_zone: str | None = None
-    sweeps: tuple[Path, ...] = ()
-    gpu: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,10 +93,10 @@ def audit(
     price = site.price
     with tempfile.TemporaryDirectory(prefix="carbonreport-audit-") as scratch:
         db = con or connect(scratch=Path(scratch))
-        keeping = _keeping(asked, Path(scratch))
-        taken = _fill(asked, options, keeping, window, db, environ)
+        keeping = keeping_of(asked, Path(scratch))
+        taken = fill(asked, options, keeping, window, db, environ)
         ledger = Ledger(keeping.url)
-        year_before = window_of(asked.year - 1, zone_name, window.until_us / 1e6)
+        year_before = window_of(asked.year - 1, zone_name, window.until_us / US_PER_S)
         repeated = sum(ledger.open(db, from_us=year_before.from_us, until_us=window.until_us).values())
         check_board(db, asked.gpu)
         alike = _alike(db)
@@ -129,7 +104,7 @@ def audit(
         audited = priced_year(db, window, options, site, price, environ, show, asked.gpu)
         if audited is None:
             raise CarbonreportError(
-                f"the ledger has no job and no reading of {asked.year}; {_what_was_read(taken)}fill it with --sacct, --meters, or carbonreport import --ledger"
+                f"the ledger has no job and no reading of {asked.year}; {what_was_read(taken)}fill it with --sacct, --meters, or carbonreport import --ledger"
             )
         priced, charged, engine = audited
         priced = replace(priced, year=replace(priced.year, findings=(*priced.year.findings, *alike)))
@@ -159,40 +134,9 @@ def _time_zone(options: PlaceOptions, site: Site, environ: Mapping[str, str]) ->
     return site.time_zone or (time_zone_of(place.zone) if place.zone else None) or "UTC"
 
 
-def _keeping(asked: Asked, scratch: Path) -> Keeping:
-    return Keeping(asked.ledger or str(scratch / "ledger"), asked.people, asked.salt, asked.time_zone)
-
-
-def _fill(
-    asked: Asked, options: PlaceOptions, keeping: Keeping, window: Window, con: Any, environ: Mapping[str, str]
-) -> tuple[tuple[str, Taken], ...]:
-    taken = []
-    for number, text in enumerate(asked.sacct, start=1):
-        found = (
-            pulled(window.from_us / 1e6 - 86_400, window.until_us / 1e6 + 86_400, keeping, con=con, environ=environ)
-            if text == LIVE
-            else keep_sacct(Path(text), keeping, con=con)
-        )
-        taken.append(("sacct" if text == LIVE else _shown_name("sacct", number, Path(text), asked.people), found))
-    for number, path in enumerate(asked.meters, start=1):
-        taken.append((_shown_name("meter", number, path, asked.people), keep_meters(path, keeping, con=con)))
-    if asked.records:
-        taken.append((f"{len(asked.records)} records", keep(load_records(asked.records, options), keeping, con=con)))
-    return tuple(taken)
-
-
-def _shown_name(kind: str, number: int, path: Path, people: People) -> str:
-    """What a file is called in the report: a file's name may be a person's."""
-    return path.name if people == "names" else f"{kind} file {number}"
-
-
-def _what_was_read(taken: tuple[tuple[str, Taken], ...]) -> str:
-    return "".join(f"{name}: {found.in_words()}; " for name, found in taken)
-
-
 def _alike(con: Any) -> tuple[Finding, ...]:
     count, gpu_us = alike_jobs(con)
-    text = f"jobs that may be the same job under another id or cluster, {gpu_us / 3.6e9:,.1f} GPU-hours; ask sacct for Cluster, JobIDRaw and JobID"
+    text = f"jobs that may be the same job under another id or cluster, {hours_from_microseconds(gpu_us):,.1f} GPU-hours; ask sacct for Cluster, JobIDRaw and JobID"
     return (Finding("may-be-same-job", text, count),) if count else ()
 
 
@@ -215,9 +159,9 @@ def _shown(people: People, keeping: Keeping) -> Callable[[str, bool], str]:
 def _shift(engine: Engine, charged: ChargedRun) -> Shift | None:
     if not charged.edges_s.size > 1:
         return None
-    hour = np.floor(charged.edges_s[:-1] / 3600.0).astype(np.int64)
+    hour = np.floor(hours(charged.edges_s[:-1])).astype(np.int64)
     weights = np.diff(charged.edges_s)
     index = hour - hour[0]
-    rate = np.bincount(index, charged.pue * charged.grams_per_kwh * weights) / np.bincount(index, weights) / 3.6e6
+    rate = np.bincount(index, charged.pue * charged.grams_per_kwh * weights) / np.bincount(index, weights) / JOULES_PER_KWH
     is_typical = QUALITIES[int(np.bincount(charged.quality).argmax())] in ("typical", "annual")
     return shift_of(engine.hourly_joules(), rate, engine.short_jobs_share(SHORT_JOB_H), 0, is_typical=is_typical)

@@ -18,7 +18,7 @@ from carbonreport.model.run import ORIGIN_OF_METHOD, Device, EnergyTrace, Method
 from carbonreport.model.series import Array
 from carbonreport.model.slices import is_slice
 from carbonreport.site import Price, Site
-from carbonreport.units import kwh
+from carbonreport.units import SECONDS_PER_HOUR, US_PER_S, kwh
 from carbonreport.workflows.charge import Charged, charge_records
 from carbonreport.workflows.estimate import SHARE_HIGH, SHARE_LOW, TYPICAL_SHARE
 from carbonreport.workflows.place import PlaceOptions
@@ -92,10 +92,10 @@ def _typical_watts(board: str) -> float | None:
 def _as_run(hourly: Mapping[tuple[str, str], Array], window: Window, spreads: Mapping[str, tuple[float, float]]) -> RunRecord:
     """The year's energy as one run, by how it is known, so that the place charges it as it charges any run."""
     devices, traces = [], []
-    begin_s, end_s = window.from_us / 1e6, window.until_us / 1e6
+    begin_s, end_s = window.from_us / US_PER_S, window.until_us / US_PER_S
     for (known, method), joules in sorted(hourly.items()):
         name = f"{known} ({method})"
-        edges_s = [begin_s, *((int(begin_s // 3600) + i) * 3600.0 for i in range(1, joules.size)), end_s]
+        edges_s = [begin_s, *((begin_s // SECONDS_PER_HOUR + i) * SECONDS_PER_HOUR for i in range(1, joules.size)), end_s]
         own: Method = method if method in _METERED else "reported" if known == "reported" else "model"
         low, high = _gain(own, method, spreads)
         upto = [0.0, *joules.cumsum().tolist()]
@@ -136,7 +136,7 @@ def _embodied(year: Year, sources: Sequence[EmbodiedSource]) -> Embodied | None:
         if group.gpu_us > 0 and group.name != NOBODY and not is_slice(group.name):
             name = next((source.device for source in sources if _is_same(source.device, group.name)), group.name)
             device = Device(name, name, "gpu", "model", 1.0, 1.0, "GPU time of jobs", origin="estimated", count=_BOARDS_APART)
-            runs.append(RunRecord(name, name, "other", "", 0.0, group.gpu_us / 1e6 / _BOARDS_APART, (device,), ()))
+            runs.append(RunRecord(name, name, "other", "", 0.0, group.gpu_us / US_PER_S / _BOARDS_APART, (device,), ()))
     return embodied_emissions(runs, sources)[0]
 
 

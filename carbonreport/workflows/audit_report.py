@@ -10,6 +10,7 @@ from carbonreport.render.audit import compose
 from carbonreport.render.audit_facts import AuditFacts
 from carbonreport.render.audit_page import as_csv, as_html, as_json, as_pdf
 from carbonreport.render.plots_audit import draw_audit
+from carbonreport.units import US_PER_S
 from carbonreport.workflows.audit import Audited
 
 FORMATS = (".html", ".pdf", ".csv", ".json")
@@ -22,7 +23,7 @@ def facts_of(audited: Audited) -> AuditFacts:
     return AuditFacts(
         year=audited.window.year,
         time_zone=audited.window.time_zone,
-        until_s=audited.window.until_us / 1e6,
+        until_s=audited.window.until_us / US_PER_S,
         in_progress=audited.window.in_progress,
         place="" if audited.zone == WORLD_ZONE else name_of_zone(audited.zone) or audited.zone,
         site=audited.site.name,

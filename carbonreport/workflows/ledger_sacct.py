@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 from carbonreport.audit.sacct import BACKWARDS, FAR, HUGE, NO_TIME, NOT_BEGUN, SLICES, TORN, UNDATED, Taken
 from carbonreport.audit.sacct_cells import MOST_GPUS, unfinished_line
-from carbonreport.audit.tables import JobRow, microseconds, millijoules
+from carbonreport.audit.tables import JobRow, microseconds, millijoules, suspended
 from carbonreport.audit.window import FIRST_YEAR, LAST_YEAR, year_begin_us
 from carbonreport.errors import BadTime, RecordError
 from carbonreport.importers import slurm_fields as fields
@@ -173,6 +173,7 @@ def _row(job: SlurmJob, hosts: str, shown: str, names: Mapping[str, str], is_pse
         job.cluster, job.job_id, None if job.submit_s is None else microseconds(job.submit_s), start_us, end_us, job.account, names[job.user], is_pseudonym, job.partition,
         job.state, "+".join(sorted(name for name in job.gpus if name)), sum(job.gpus.values()), job.nodes, "" if hosts.casefold() in _NO_HOSTS else hosts, job.exclusive,
         energy_mj, "" if energy_mj is None else "reported", source, shown if is_task else "",
+        suspended(start_us, end_us, None if job.elapsed_s is None else microseconds(job.elapsed_s)),
     )  # fmt: skip
 
 

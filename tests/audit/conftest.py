@@ -5,8 +5,9 @@ import pytest
 pytest.importorskip("duckdb", reason="the audit's packages are not installed")
 pytest.importorskip("ibis", reason="the audit's packages are not installed")
 
+from carbonreport.audit.database import connect
 from carbonreport.audit.engine import Engine
-from carbonreport.audit.ledger import Ledger, connect
+from carbonreport.audit.ledger import Ledger
 from carbonreport.audit.window import window_of
 
 FAR_S = 4e9  # after every year of the tests

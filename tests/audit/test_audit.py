@@ -8,7 +8,8 @@ import sys
 import pytest
 
 from carbonreport.audit.advice import SweptCap, advise, shift_of
-from carbonreport.audit.ledger import Ledger, connect
+from carbonreport.audit.database import connect
+from carbonreport.audit.ledger import Ledger
 from carbonreport.errors import CarbonreportError, OutputError
 from carbonreport.render.audit import compose
 from carbonreport.store.writer import save

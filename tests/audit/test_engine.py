@@ -10,9 +10,9 @@ from pytest import approx
 
 from carbonreport.audit.engine import Engine
 from carbonreport.audit.ledger import Ledger
-from carbonreport.audit.tables import HOUR_US, US_PER_S
 from carbonreport.audit.window import window_of
 from carbonreport.testing.ledger import a_job, a_reading, us
+from carbonreport.units import HOUR_US, US_PER_S
 
 
 @pytest.fixture

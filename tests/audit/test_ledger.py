@@ -9,11 +9,13 @@ from dataclasses import replace
 
 import pytest
 
+from carbonreport.audit.alike import alike_jobs
 from carbonreport.audit.folder import LocalFolder
-from carbonreport.audit.ledger import Ledger, alike_jobs
-from carbonreport.audit.tables import HOUR_US, month_of
+from carbonreport.audit.ledger import Ledger
+from carbonreport.audit.tables import month_of
 from carbonreport.errors import CarbonreportError, OutputError, RecordError
 from carbonreport.testing.ledger import a_job, a_reading, us
+from carbonreport.units import HOUR_US
 
 JOBS = [a_job(str(i), f"2026-0{1 + i % 6}-03T10:00Z", 1 + i) for i in range(30)]
 
@@ -101,7 +103,8 @@ def test_a_folder_that_cannot_be_written_is_said(con, tmp_path):
 
 FILL = """
 import sys
-from carbonreport.audit.ledger import Ledger, connect
+from carbonreport.audit.database import connect
+from carbonreport.audit.ledger import Ledger
 from carbonreport.testing.ledger import a_job, a_reading
 con = connect(threads=1)
 ledger = Ledger(sys.argv[1])

@@ -6,9 +6,10 @@ import subprocess
 
 import pytest
 
-from carbonreport.audit.ledger import Ledger, connect
-from carbonreport.audit.tables import HOUR_US
+from carbonreport.audit.database import connect
+from carbonreport.audit.ledger import Ledger
 from carbonreport.testing.ledger import a_job, a_reading, us
+from carbonreport.units import HOUR_US
 from carbonreport.workflows.audit import Asked, audit
 from carbonreport.workflows.audit_report import write_audit
 from carbonreport.workflows.place import PlaceOptions

@@ -7,8 +7,8 @@ import pytest
 from pytest import approx
 
 from carbonreport.audit.power import columns_of, meters_query
-from carbonreport.audit.tables import HOUR_US
 from carbonreport.errors import BadTime, RecordError
+from carbonreport.units import HOUR_US
 
 T0 = 1_772_355_600  # 2026-03-01T09:00Z
 

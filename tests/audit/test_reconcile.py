@@ -5,8 +5,8 @@ import random
 import pytest
 from pytest import approx
 
-from carbonreport.audit.tables import HOUR_US, US_PER_S
 from carbonreport.testing.ledger import a_job, a_reading, us
+from carbonreport.units import HOUR_US, US_PER_S
 
 NOON = "2026-03-02T12:00Z"
 

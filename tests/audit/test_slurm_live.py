@@ -69,7 +69,7 @@ def test_what_slurm_ran_is_audited_with_requeues_failures_arrays_and_what_still_
         subprocess.run(["scancel", again, running], check=False)
 
     assert done.returncode == 0, done.stderr
-    con = __import__("carbonreport.audit.ledger", fromlist=["connect"]).connect()
+    con = __import__("carbonreport.audit.database", fromlist=["connect"]).connect()
     jobs = con.execute(f"SELECT job_id, state, project, gpus FROM read_parquet('{tmp_path}/ledger/jobs/*/*.parquet')").fetchall()
     assert (failed, "FAILED", "language", 1) in jobs
     assert (running, "RUNNING", "vision", 2) in jobs

@@ -6,9 +6,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from carbonreport.audit.tables import HOUR_US, US_PER_S
 from carbonreport.audit.window import board_names, expanded, hours_between, window_of
 from carbonreport.testing.ledger import a_job, us
+from carbonreport.units import HOUR_US, US_PER_S
 
 FAR_S = 4e9
 
