@@ -40,7 +40,8 @@ def command(
     """Write the energy statement of records: carbonreport statement runs/*.jsonl -o energy.tex."""
     from carbonreport.workflows.charge import charge_records, load_records, overruled
     from carbonreport.workflows.facts import facts_for
-    from carbonreport.workflows.statement import Telling, asked, statement_text, write_statement
+    from carbonreport.workflows.statement import asked, statement_text, write_statement
+    from carbonreport.workflows.statement_words import Telling
 
     charged = charge_records(load_records(records, place), place)
     for line in overruled(charged, place):

@@ -2,38 +2,30 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from carbonreport.combine.charge import charge
 from carbonreport.combine.embodied import embodied_emissions
-from carbonreport.combine.intervals import EXACT, Factors, Part, device_factors, grid_sd, independent_sum, log_normal, product
+from carbonreport.combine.hourly import by_hour, hour_of
+from carbonreport.combine.intervals import EXACT, Factors, Part, device_factors, independent_sum, product
 from carbonreport.combine.nested import counted_runs
+from carbonreport.combine.origins import weakest
 from carbonreport.combine.overlap import wall_seconds
 from carbonreport.combine.spans import span_table
 from carbonreport.combine.water import water_used
+from carbonreport.combine.zone_grids import ZoneGrids
 from carbonreport.errors import FamilyMix
 from carbonreport.model.embodied import Contract, EmbodiedSource
-from carbonreport.model.footprint import ChargedRun, DeviceEnergy, Footprint, GridUse, Hours
+from carbonreport.model.footprint import ChargedRun, DeviceEnergy, Footprint, Hours
 from carbonreport.model.notes import Note
 from carbonreport.model.origin import ORIGINS, Origin
 from carbonreport.model.pue import PueProfile
 from carbonreport.model.quantity import Quantity
 from carbonreport.model.run import DEVICE_KINDS, DeviceKind, RunRecord
-from carbonreport.model.series import QUALITIES, Array, GridErrors, IntensitySeries, Quality
+from carbonreport.model.series import IntensitySeries
 from carbonreport.model.water import WaterUse
-from carbonreport.units import JOULES_PER_KWH, SECONDS_PER_HOUR, kwh
-
-_ORIGIN_OF_QUALITY: dict[Quality, Origin] = {
-    "measured": "reported",
-    "estimated": "estimated",
-    "typical": "estimated",
-    "annual": "estimated",
-    "forecast": "estimated",
-}
-_SMALL_SHARE = 0.01  # a part below this share does not weaken the origin of the sum
+from carbonreport.units import JOULES_PER_KWH, kwh
 
 
 def footprint(
@@ -93,7 +85,7 @@ def total(
         rest_joules=table.rest_joules,
         rest_grams=table.rest_grams,
         hours=sums.hours(),
-        grids=sums.grids(),
+        grids=sums.zones.uses(),
         covered=_covered([c.run for c in counted]),
         run_seconds=wall_seconds(c.run for c in counted),
         gpu_seconds=sum(c.run.duration_s * sum(d.count for d in c.run.devices if d.kind == "gpu") for c in counted),
@@ -152,13 +144,14 @@ class _Sums:
         self._parts = self._device_parts()
         self.it_factors = device_factors([part for part, _, _ in self._parts])
         self.pue_factors = self._pue_interval()
-        self.grid_factors = self._grid_interval()
+        self.zones = ZoneGrids(counted, self.slice_facility, self.slice_grams)
+        self.grid_factors = self.zones.interval()
         self.facility_factors = product(self.it_factors, self.pue_factors)
         self.gram_factors = product(device_factors([part for _, part, _ in self._parts]), self.pue_factors, self.grid_factors)
-        self.energy_origin = self._weakest([(p.device.origin, p.amount) for p, _, _ in self._parts])
-        pue_origin = self._weakest([(c.pue_origin, float(f.sum())) for c, f in zip(counted, self.slice_facility, strict=True)])
+        self.energy_origin = weakest([(p.device.origin, p.amount) for p, _, _ in self._parts])
+        pue_origin = weakest([(c.pue_origin, float(f.sum())) for c, f in zip(counted, self.slice_facility, strict=True)])
         self.facility_origin = max(self.energy_origin, pue_origin, key=ORIGINS.index)
-        self.gram_origin = max(self.facility_origin, self._grid_origin(), key=ORIGINS.index)
+        self.gram_origin = max(self.facility_origin, self.zones.origin(), key=ORIGINS.index)
         self.meters = _joined(p.device.source for p, _, _ in self._parts)
         self.pue_source = _joined(c.pue_source for c in counted)
         self.grid_source = _joined(c.grid.source for c in counted)
@@ -199,7 +192,7 @@ class _Sums:
             parts = [p for p, _, _ in self._parts if p.device.kind == kind]
             if any(is_read(c.run, p.device.id) for p, _, c in self._parts if p.device.kind == kind):
                 amount = sum(p.amount for p in parts)
-                origin = self._weakest([(p.device.origin, p.amount) for p in parts])
+                origin = weakest([(p.device.origin, p.amount) for p in parts])
                 rows.append((kind, self.quantity(amount, "J", device_factors(parts), origin, _joined(p.device.source for p in parts))))
         return tuple(rows)
 
@@ -208,16 +201,6 @@ class _Sums:
         for part, _, _ in self._parts:
             shares[part.device.origin] += part.amount / self.it_joules if self.it_joules else 0.0
         return tuple(shares.items())
-
-    @staticmethod
-    def _weakest(parts: Sequence[tuple[Origin, float]]) -> Origin:
-        """Weakest origin among those with more than 1 % of the sum; the strongest of an empty sum is unknown, so assumed."""
-        whole = sum(amount for _, amount in parts)
-        by_origin: dict[Origin, float] = defaultdict(float)
-        for origin, amount in parts:
-            by_origin[origin] += amount
-        counting = [o for o, amount in by_origin.items() if amount > _SMALL_SHARE * whole] or list(by_origin)
-        return max(counting, key=ORIGINS.index, default="assumed")
 
     # PUE
 
@@ -239,90 +222,9 @@ class _Sums:
             if self.it_joules
             else float(np.mean([c.pue[0] if c.pue.size else 1.0 for c in self.runs]))
         )
-        origin = self._weakest([(c.pue_origin, float(f.sum())) for c, f in zip(self.runs, self.slice_facility, strict=True)])
+        origin = weakest([(c.pue_origin, float(f.sum())) for c, f in zip(self.runs, self.slice_facility, strict=True)])
         low = max(value * self.pue_factors.low, min(1.0, value))
         return Quantity(value, low, value * self.pue_factors.high, "1", origin, self.pue_source)
-
-    # Grid
-
-    def _zones(self) -> dict[str, list[int]]:
-        zones: dict[str, list[int]] = defaultdict(list)
-        for i, c in enumerate(self.runs):
-            zones[f"{c.grid.zone} {c.grid.source}"].append(i)
-        return zones
-
-    def _grid_interval(self) -> Factors:
-        return independent_sum(
-            (float(sum(self.slice_grams[i].sum() for i in runs)), self._zone_interval(runs)) for runs in self._zones().values()
-        )
-
-    def _zone_interval(self, runs: Sequence[int]) -> Factors:
-        """Interval of the mean intensity of one zone over all its runs together."""
-        grams = float(sum(self.slice_grams[i].sum() for i in runs))
-        if grams <= 0:
-            return EXACT
-        grid = self.runs[runs[0]].grid
-        kinds = []
-        for quality in QUALITIES:
-            hours, weights = self._hourly(runs, QUALITIES.index(quality))
-            if weights.size:
-                errors = _widest([self.runs[i].grid.errors[quality] for i in runs if quality in self.runs[i].grid.errors])
-                kinds.append(log_normal(grid_sd(hours, weights / grams, errors)))
-        if grid.bounds is not None:
-            kinds.append(Factors(min(grid.bounds[0], 1.0), max(grid.bounds[1], 1.0)))
-        return product(*kinds)
-
-    def _hourly(self, runs: Sequence[int], quality: int) -> tuple[Array, Array]:
-        """Hours and grams charged in them with intensities of one quality."""
-        starts = np.concatenate([_hour_of(self.runs[i])[self.runs[i].quality == quality] for i in runs])
-        grams = np.concatenate([self.slice_grams[i][self.runs[i].quality == quality] for i in runs])
-        return _by_hour(starts, grams)
-
-    def _grid_origin(self) -> Origin:
-        parts = []
-        for c, grams in zip(self.runs, self.slice_grams, strict=True):
-            for i, quality in enumerate(QUALITIES):
-                if np.any(_qualities(c) == i):
-                    origin: Origin = "assumed" if c.grid.bounds is not None else _ORIGIN_OF_QUALITY[quality]
-                    parts.append((origin, float(grams[c.quality == i].sum())))
-        return self._weakest(parts)
-
-    def grids(self) -> tuple[GridUse, ...]:
-        rows = []
-        for runs in self._zones().values():
-            grid = self.runs[runs[0]].grid
-            facility = float(sum(self.slice_facility[i].sum() for i in runs))
-            grams = float(sum(self.slice_grams[i].sum() for i in runs))
-            mean = (
-                grams / kwh(facility)
-                if facility
-                else float(
-                    np.mean(
-                        np.concatenate([self.runs[i].grams_per_kwh for i in runs])
-                        if any(self.runs[i].grams_per_kwh.size for i in runs)
-                        else grid.grams_per_kwh
-                    )
-                )
-            )
-            qualities = tuple((q, share) for k, q in enumerate(QUALITIES) if (share := self._quality_share(runs, k, facility)) > 0)
-            intensity = self.quantity(mean, f"{self.mass_unit}/kWh", self._zone_interval(runs), self._grid_origin(), grid.source)
-            rows.append(
-                GridUse(
-                    grid.zone,
-                    intensity,
-                    facility / self.facility_joules if self.facility_joules else 1.0 / len(self.runs),
-                    qualities,
-                    grid.family,
-                    grid.source,
-                )
-            )
-        return tuple(rows)
-
-    def _quality_share(self, runs: Sequence[int], quality: int, facility: float) -> float:
-        energy = sum(float(self.slice_facility[i][self.runs[i].quality == quality].sum()) for i in runs)
-        if facility:
-            return energy / facility
-        return float(np.mean([np.mean(_qualities(self.runs[i]) == quality) for i in runs]))
 
     # Market, hours, widths
 
@@ -343,8 +245,8 @@ class _Sums:
         ), notes
 
     def hours(self) -> Hours:
-        starts = np.concatenate([_hour_of(c) for c in self.runs])
-        columns = [_by_hour(starts, np.concatenate(rows)) for rows in (self.slice_it, self.slice_facility, self.slice_grams)]
+        starts = np.concatenate([hour_of(c) for c in self.runs])
+        columns = [by_hour(starts, np.concatenate(rows)) for rows in (self.slice_it, self.slice_facility, self.slice_grams)]
         hours = np.unique(starts)
         quality = np.zeros(hours.size, dtype=np.int8)
         np.maximum.at(quality, np.searchsorted(hours, starts), np.concatenate([c.quality for c in self.runs]))
@@ -366,28 +268,5 @@ def _width_of(parts: Sequence[Part], grams: float) -> float:
     return independent_sum([(amount, factors), (max(grams - amount, 0.0), EXACT)]).log_half_width
 
 
-def _widest(errors: Sequence[GridErrors]) -> GridErrors:
-    """The error model of runs of one zone; where they were corrected by several observed hours, or not all, as if by none."""
-    widest = max(errors, key=lambda e: e.level_sd)
-    return widest if len({e.observed_s for e in errors}) == 1 else replace(widest, observed_s=None)
-
-
 def _joined(sources: Iterable[str]) -> str:
     return "; ".join(dict.fromkeys(sources))
-
-
-def _qualities(c: ChargedRun) -> NDArray[np.int8]:
-    """Quality of each slice; of the series where a run without length has no slice. Shape (n,)."""
-    return c.quality if c.quality.size else c.grid.quality
-
-
-def _hour_of(c: ChargedRun) -> Array:
-    """POSIX second of the UTC hour in which each slice begins. Shape (n,)."""
-    return np.floor(c.edges_s[:-1] / SECONDS_PER_HOUR) * SECONDS_PER_HOUR
-
-
-def _by_hour(starts: Array, amounts: Array) -> tuple[Array, Array]:
-    """Distinct hours, rising, and the sum of each."""
-    hours, index = np.unique(starts, return_inverse=True)
-    sums: Array = np.bincount(index, weights=amounts, minlength=hours.size).astype(np.float64)
-    return hours, sums

@@ -3,134 +3,36 @@
 import hashlib
 import math
 from collections import defaultdict
-from datetime import datetime
 from pathlib import Path
-from typing import Literal
 
 import msgspec
 
 from carbonreport.errors import BadPue, RecordError
 from carbonreport.model.knobs import KnobsHeld
 from carbonreport.model.notes import Note
-from carbonreport.model.origin import Origin
 from carbonreport.model.pue import PueProfile
-from carbonreport.model.run import Device, DeviceKind, EnergyTrace, Method, Place, RunKind, RunRecord, Span
+from carbonreport.model.run import Device, EnergyTrace, Place, RunRecord, Span
+from carbonreport.store.lines import (
+    HELD,
+    LINE,
+    TAIL,
+    DeviceLine,
+    EndLine,
+    EnvironmentLine,
+    GapLine,
+    KnobsLine,
+    Line,
+    NoteLine,
+    PlaceField,
+    PointsLine,
+    Probe,
+    RunLine,
+    SpanRow,
+    SpansLine,
+)
 from carbonreport.store.sums_reader import SumsLine, sums_of
 from carbonreport.store.tail import newest_slot, tail_path
 from carbonreport.store.writer import FORMAT_VERSION
-
-
-class _Pue(msgspec.Struct):
-    value: float
-    low: float
-    high: float
-    origin: Origin
-    source: str
-    has_range: bool
-    months: tuple[float, ...] = ()
-    hours: tuple[float, ...] = ()
-    edges_s: tuple[float, ...] = ()
-    values: tuple[float, ...] = ()
-
-
-class _Place(msgspec.Struct):
-    zone: str | None
-    zone_source: str
-    time_zone: str | None
-    pue: _Pue | None
-    site: str | None
-
-
-class _Run(msgspec.Struct, tag_field="type", tag="run"):
-    carbonreport: int
-    id: str
-    name: str
-    kind: RunKind
-    host: str
-    parent: str | None
-    started: datetime
-    place: _Place
-    environment: dict[str, str]
-    job: str | None = None
-    rank: int | None = None
-    world_size: int | None = None
-
-
-class _Device(msgspec.Struct, tag_field="type", tag="device"):
-    id: str
-    name: str
-    kind: DeviceKind
-    method: Method
-    gain_low: float
-    gain_high: float
-    source: str
-    edge_joules: float
-    origin: Origin
-    count: int = 1
-
-
-class _Points(msgspec.Struct, tag_field="type", tag="points"):
-    device: str
-    offsets_s: list[float]
-    joules: list[float]
-
-
-class _Gap(msgspec.Struct, tag_field="type", tag="gap"):
-    device: str
-    from_s: float
-    to_s: float
-
-
-_SpanRow = tuple[str, float, int, float, float | None, list[float]]
-
-
-class _Spans(msgspec.Struct, tag_field="type", tag="spans"):
-    batch: int
-    devices: list[str]
-    spans: list[_SpanRow]
-
-
-class _Knobs(msgspec.Struct, tag_field="type", tag="knobs"):
-    """Only what kind of line it is: the line is decoded once more as KnobsHeld, which msgspec does not take into a union of structs."""
-
-
-class _Note(msgspec.Struct, tag_field="type", tag="note"):
-    slug: str
-    text: str
-
-
-class _Environment(msgspec.Struct, tag_field="type", tag="environment"):
-    facts: dict[str, str]
-
-
-class _End(msgspec.Struct, tag_field="type", tag="end"):
-    duration_s: float
-    gains: dict[str, float]
-    unseen: dict[str, float] = {}
-    unused: list[str] = []
-
-
-class _Tail(msgspec.Struct):
-    sequence: int
-    offset_s: float
-    batch: int
-    devices: list[str]
-    points: list[tuple[str, list[float], list[float]]]
-    spans: list[_SpanRow]
-    gains: dict[str, float]
-    unseen: dict[str, float] = {}
-    unused: list[str] = []
-
-
-_Line = _Run | _Device | _Points | _Gap | _Spans | SumsLine | _Knobs | _Note | _Environment | _End
-_LINE = msgspec.json.Decoder(_Line)
-_HELD = msgspec.json.Decoder(KnobsHeld)
-_TAIL = msgspec.json.Decoder(_Tail)
-
-
-class _Probe(msgspec.Struct):
-    carbonreport: int | None = None
-    type: Literal["run"] | str | None = None
 
 
 def load(path: str | Path) -> RunRecord:
@@ -166,7 +68,7 @@ def _complete_lines(content: bytes) -> tuple[list[bytes], bool]:
 
 def _is_record(line: bytes) -> bool:
     try:
-        return msgspec.json.decode(line, type=_Probe).carbonreport is not None
+        return msgspec.json.decode(line, type=Probe).carbonreport is not None
     except (msgspec.DecodeError, UnicodeDecodeError):
         return False
 
@@ -176,28 +78,28 @@ class _Builder:
 
     def __init__(self, path: Path, sha256: str) -> None:
         self.path, self.sha256 = path, sha256
-        self.run: _Run | None = None
-        self.devices: dict[str, _Device] = {}
+        self.run: RunLine | None = None
+        self.devices: dict[str, DeviceLine] = {}
         self.points: dict[str, tuple[list[float], list[float]]] = defaultdict(lambda: ([], []))
         self.gaps: dict[str, list[tuple[float, float]]] = defaultdict(list)
-        self.spans: list[tuple[_SpanRow, list[str]]] = []
+        self.spans: list[tuple[SpanRow, list[str]]] = []
         self.sums: dict[str, SumsLine] = {}
         self.knobs: dict[str, KnobsHeld] = {}
         self.batch = -1
         self.notes: list[Note] = []
         self.environment: dict[str, str] = {}
-        self.end: _End | None = None
+        self.end: EndLine | None = None
 
     def add(self, number: int, content: bytes) -> None:
         try:
-            line = _LINE.decode(content)
+            line = LINE.decode(content)
             self._take(line, content)
         except (msgspec.DecodeError, UnicodeDecodeError, ValueError, OverflowError) as error:
             raise RecordError(f"{self.path}, line {number}: {error}; restore the file from a copy or leave it out") from error
 
-    def _take(self, line: _Line, content: bytes) -> None:
+    def _take(self, line: Line, content: bytes) -> None:
         match line:
-            case _Run():
+            case RunLine():
                 if line.carbonreport > FORMAT_VERSION:
                     raise RecordError(
                         f"{self.path} has record format {line.carbonreport}, this carbonreport reads {FORMAT_VERSION}: pip install --upgrade carbonreport"
@@ -205,25 +107,25 @@ class _Builder:
                 if line.started.tzinfo is None:
                     raise ValueError(f"started {line.started.isoformat()!r} has no zone; records say UTC with a Z")
                 self.run, self.environment = line, dict(line.environment)
-            case _Device():
+            case DeviceLine():
                 self.devices[line.id] = line
-            case _Points():
+            case PointsLine():
                 self._extend(line.device, line.offsets_s, line.joules)
-            case _Gap():
+            case GapLine():
                 self.gaps[line.device].append((line.from_s, line.to_s))
-            case _Spans():
+            case SpansLine():
                 self.batch = max(self.batch, line.batch)
                 self.spans += [(row, line.devices) for row in line.spans]
             case SumsLine():
                 self.sums[line.device] = line
-            case _Knobs():
-                held = _HELD.decode(content)
+            case KnobsLine():
+                held = HELD.decode(content)
                 self.knobs[held.device] = held
-            case _Note():
+            case NoteLine():
                 self.notes.append(Note(line.slug, line.text))
-            case _Environment():
+            case EnvironmentLine():
                 self.environment.update(line.facts)
-            case _End():
+            case EndLine():
                 self.end = line
 
     def _extend(self, device: str, offsets_s: list[float], joules: list[float]) -> None:
@@ -248,16 +150,16 @@ class _Builder:
         except (ValueError, BadPue) as error:
             raise RecordError(f"{self.path}: {error}") from error
 
-    def _unfinished(self, slot: bytes | None) -> _End:
+    def _unfinished(self, slot: bytes | None) -> EndLine:
         """The end that the run would have had where its newest tail breaks off."""
-        end = _End(max((times[-1] for times, _ in self.points.values() if times), default=0.0), {})
+        end = EndLine(max((times[-1] for times, _ in self.points.values() if times), default=0.0), {})
         if slot is not None:
-            tail = _TAIL.decode(slot)
+            tail = TAIL.decode(slot)
             for device, offsets_s, joules in tail.points:
                 self._extend(device, offsets_s, joules)
             if tail.batch > self.batch:
                 self.spans += [(row, tail.devices) for row in tail.spans]
-            end = _End(max(end.duration_s, tail.offset_s), tail.gains, tail.unseen, tail.unused)
+            end = EndLine(max(end.duration_s, tail.offset_s), tail.gains, tail.unseen, tail.unused)
         self.notes.append(Note("interrupted", self._how_it_broke_off(end.duration_s, has_tail=slot is not None)))
         return end
 
@@ -267,7 +169,7 @@ class _Builder:
         rest = "at most its last two seconds are missing" if has_tail else "what came later is not known, for its .tail is not beside it"
         return f"{self.path.stem} has no clean end; it is counted up to {duration_s:.0f} s after its start, {rest}"
 
-    def _record(self, run: _Run, end: _End) -> RunRecord:
+    def _record(self, run: RunLine, end: EndLine) -> RunRecord:
         started_s = run.started.timestamp()
         traces = []
         for device, (times, energies) in self.points.items():
@@ -299,19 +201,19 @@ class _Builder:
         )
 
 
-def _device(d: _Device, unseen_joules: float) -> Device:
+def _device(d: DeviceLine, unseen_joules: float) -> Device:
     """A device; what its sensor may have missed in the whole run widens the interval of the run's two ends. [J]"""
     edge_joules = math.hypot(d.edge_joules, unseen_joules / math.sqrt(2))
     return Device(d.id, d.name, d.kind, d.method, d.gain_low, d.gain_high, d.source, edge_joules, d.origin, d.count)
 
 
-def _place(place: _Place) -> Place:
+def _place(place: PlaceField) -> Place:
     p = place.pue
     pue = None if p is None else PueProfile(p.value, p.low, p.high, p.origin, p.source, p.has_range, p.months, p.hours, p.edges_s, p.values)
     return Place(place.zone, place.zone_source, place.time_zone, pue, place.site)
 
 
-def _merged_spans(rows: list[tuple[_SpanRow, list[str]]], gains: dict[str, float]) -> list[Span]:
+def _merged_spans(rows: list[tuple[SpanRow, list[str]]], gains: dict[str, float]) -> list[Span]:
     """Rows of one path and quarter hour added, each device's joules times its gain."""
     merged: dict[tuple[str, float], Span] = {}
     for (path, quarter_s, count, seconds, items, joules), devices in rows:

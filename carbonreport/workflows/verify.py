@@ -13,7 +13,8 @@ from carbonreport.render.engine import BLIND, OWN_STYLE, PLAIN
 from carbonreport.workflows.charge import charge_records, load_records
 from carbonreport.workflows.facts import facts_for
 from carbonreport.workflows.place import PlaceOptions
-from carbonreport.workflows.statement import Telling, asked, statement_text
+from carbonreport.workflows.statement import asked, statement_text
+from carbonreport.workflows.statement_words import Telling
 
 _SUFFIXES = (".tex", ".md", ".html", ".json", ".yaml")
 _VERSION = re.compile(r"carbonreport \d+\.\d[\w.]*")

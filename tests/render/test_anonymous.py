@@ -19,7 +19,8 @@ from carbonreport.store.writer import save
 from carbonreport.testing import make_record
 from carbonreport.workflows.charge import Charged, charge_records
 from carbonreport.workflows.place import PlaceOptions
-from carbonreport.workflows.statement import Telling, statement_of, statement_text, write_statement
+from carbonreport.workflows.statement import statement_of, statement_text, write_statement
+from carbonreport.workflows.statement_words import Telling
 
 SITE = "Zentrum Nebelstadt"
 SECRETS = (

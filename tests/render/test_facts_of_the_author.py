@@ -14,7 +14,8 @@ from carbonreport.units import JOULES_PER_KWH
 from carbonreport.workflows.charge import charge_records
 from carbonreport.workflows.facts import facts_for, read_facts
 from carbonreport.workflows.place import PlaceOptions
-from carbonreport.workflows.statement import Telling, statement_of, statement_text
+from carbonreport.workflows.statement import statement_of, statement_text
+from carbonreport.workflows.statement_words import Telling
 
 
 def toml(folder: Path, text: str, name: str = "facts.toml") -> Path:

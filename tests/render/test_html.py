@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from carbonreport.errors import OutputError
 from carbonreport.render.formats.html import escape
 from carbonreport.testing import make_record
-from carbonreport.workflows.statement import Telling, statement_of, write_statement
+from carbonreport.workflows.statement import statement_of, write_statement
+from carbonreport.workflows.statement_words import Telling
 
 HOSTILE = "{{ 7 * 7 }}<script>alert(1)</script>\"' $x^2$ % _&{} onload=x --> \N{GRINNING FACE} ₂\nnext"
 VOID = {"meta", "link", "img", "br", "hr", "input", "path", "use", "rect"}

@@ -17,7 +17,8 @@ from carbonreport.render.engine import about, style_folder, styles, suffixes
 from carbonreport.render.formats.yaml import escape as yaml_scalar
 from carbonreport.testing import make_record
 from carbonreport.workflows.charge import Charged
-from carbonreport.workflows.statement import Telling, statement_text, write_statement
+from carbonreport.workflows.statement import statement_text, write_statement
+from carbonreport.workflows.statement_words import Telling
 
 NORMS = ("acl", "gpai", "icml", "modelcard", "neurips", "sci")
 HOSTILE = "100% _$&{}<script>alert(1)</script>\\input{x} \N{GRINNING FACE} ₂\nnext | \"quoted\" 'it' #: - *[x](http://y)"
