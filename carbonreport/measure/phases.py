@@ -19,12 +19,12 @@ class PhaseSpans:
         self._thread: int | None = None  # the program's own, whose blocks are known
 
     def enter(self, name: str) -> None:
-        """A phase begins, inside the open one where its name says so ("forward/norm", "forward/norm.scale"), and others end.
+        """A phase begins, inside the open one where its name says so ("forward/norm"), and others end.
 
         Where one inside it has just ended, the phase itself goes on; "" begins none.
         """
         is_back = False
-        while self._open and not name.startswith((f"{self._open[-1][0]}/", f"{self._open[-1][0]}.")):
+        while self._open and not name.startswith(f"{self._open[-1][0]}/"):
             if is_back and self._open[-1][0] == name:
                 return
             self._open.pop()[1].close()

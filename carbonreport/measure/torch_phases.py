@@ -1,191 +1,131 @@
-"""Phases of a PyTorch step from hooks of its modules, of the tensors that they give back, and of its optimiser. Nothing is imported: modules come in.
+"""Phases of a PyTorch step from hooks of its modules, of the tensors that they give back, and of its optimiser. Modules come in as arguments.
 
 Module.register_full_backward_hook is not used: it puts a view around what a module takes and gives back, so that a program that changes one of them in
 place ends with an error, and it knows no outputs but tensors, while models of Hugging Face give back mappings.
 """
 
-import sys
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack, nullcontext
-from dataclasses import fields, is_dataclass
+import re
+import weakref
+from contextlib import ExitStack
 from typing import Any
 
-FORWARD, BACKWARD, OPTIMISER = "forward", "backward", "optimiser"
-BETWEEN = ""  # around all phases
+from carbonreport.measure.torch_now import TorchNow
+from carbonreport.measure.torch_teller import BACKWARD, BETWEEN, FORWARD, INFERENCE, OPTIMISER, Enter, Hook, Teller
+from carbonreport.model.notes import Note
 
-Enter = Callable[[str], None]
+__all__ = ["BACKWARD", "BETWEEN", "FORWARD", "INFERENCE", "OPTIMISER", "Followed", "follow"]
 
-
-def never() -> bool:
-    """No hook is being compiled."""
-    return False
+_WRAPPED = re.compile(r"(?:^|(?<=\.))(?:_orig_mod|module)(?:\.|$)")  # torch.compile and DistributedDataParallel put a module around
 
 
-def is_compiling_here() -> Callable[[], bool]:
-    """torch.compiler.is_compiling, where this program has imported torch."""
-    found: Callable[[], bool] = getattr(getattr(sys.modules.get("torch"), "compiler", None), "is_compiling", never)
-    return found
+class Followed:
+    """A model that is followed. Called, it is followed no more."""
+
+    def __init__(self, model: Any, hooks: ExitStack, teller: Teller, names: dict[str, str]) -> None:
+        self.model = weakref.ref(model)
+        self._hooks, self._teller, self._names = hooks, teller, names
+
+    def __call__(self) -> None:
+        """Take the hooks away."""
+        self._hooks.close()
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What a reader of its spans must know."""
+        notes = [*self._teller.notes]
+        unseen = [name or "the model" for end, name in self._names.items() if end not in self._teller.begun]
+        if unseen:
+            text = f"{', '.join(unseen)} was followed and never seen to run; what is compiled hides its hooks: follow torch.compile(model) itself"
+            notes.append(Note("phases-unseen", text))
+        if len(self._teller.threads) > 1:
+            text = f"a followed model ran in {len(self._teller.threads)} threads; times and counts of its passes are mixed"
+            notes.append(Note("phases-in-threads", text))
+        return tuple(notes)
 
 
-def follow(
-    enter: Enter,
-    model: Any,
-    optimiser: Any = None,
-    *,
-    modules: tuple[str, ...] = (),
-    is_compiling: Callable[[], bool] = never,
-) -> Callable[[], None]:
+def follow(enter: Enter, model: Any, optimiser: Any = None, *, modules: tuple[str, ...] = (), now: TorchNow | None = None) -> Followed:
     """Call `enter` where forward, backward, optimiser and named modules begin, and with "" where none follows.
 
-    None follows behind the optimiser, and behind a forward pass that needs no gradient.
+    None follows behind the optimiser, and behind a forward pass that needs no gradient, which is called "inference".
 
     Args:
         enter: Told the name of the phase, in the thread that runs it: the backward pass has one of its own.
         model: A torch.nn.Module.
         optimiser: A torch.optim.Optimizer, or None: the backward pass lasts until the next forward pass then.
-        modules: Names of inner modules, as in `model.named_modules()`; each is a phase of its own, "forward/NAME" and "backward/NAME".
-            One whose inputs need no gradient, such as an embedding, is left with the next phase in the backward pass.
-        is_compiling: torch.compiler.is_compiling, where torch is there: a hook that is compiled does nothing.
-
-    Returns:
-        What takes the hooks away.
+        modules: Names of inner modules, as in `model.named_modules()`; each is a phase of its own, "forward/NAME" and "backward/NAME", and one inside
+            another lies below it: "forward/layers.3/norm". One whose inputs need no gradient, such as an embedding, is left with the next phase in the
+            backward pass.
+        now: What is asked of PyTorch; nothing by default.
 
     Raises:
-        ValueError: The model has no such module, or the optimiser takes no hooks; no hook is left.
+        ValueError: This is no model, it has no such module, or the optimiser takes no hooks; no hook is left.
     """
-    known = dict(model.named_modules())
-    for name in modules:
-        if name not in known:
-            raise ValueError(f"the model has no module {name!r}; it has {', '.join(list(known)[1:9])} …")
-    phases = _Phases(enter, is_compiling)
+    if not hasattr(model, "named_modules"):
+        raise ValueError(f"what is followed must be a torch.nn.Module, not {type(model).__name__}")
+    if isinstance(modules, str):
+        raise ValueError(f"modules takes a tuple of names: modules=({modules!r},)")
+    found = _found(model, modules)
+    ends = _ends(tuple(found))
+    teller = Teller(enter, now or TorchNow())
     with ExitStack() as hooks:  # taken away where one of them cannot be put
-        hooks.callback(phases.end)
+        hooks.callback(teller.end)
         if optimiser is not None:
-            _follow_optimiser(hooks, phases, optimiser)
-        _follow_module(hooks, phases, model, "", None)
-        for name in modules:
-            _follow_module(hooks, phases, known[name], f"/{name}", _around(name, modules))
-        return hooks.pop_all().close
+            _follow_optimiser(hooks, teller, optimiser)
+        _follow_module(hooks, teller, model, "", None)
+        for name, module in found.items():
+            end = ends[name]
+            _follow_module(hooks, teller, module, end, end.removesuffix(f"/{_below(name, tuple(found))[1]}"))
+        return Followed(model, hooks.pop_all(), teller, {"": ""} | {end: name for name, end in ends.items()})
     raise AssertionError  # an ExitStack of handles swallows nothing
 
 
-def _follow_optimiser(hooks: ExitStack, phases: "_Phases", optimiser: Any) -> None:
+def _found(model: Any, modules: tuple[str, ...]) -> dict[str, Any]:
+    """Modules by the names that were asked for; those of a wrapped model by the names that they have inside it, too."""
+    known = dict(model.named_modules())
+    inside = {_WRAPPED.sub("", name): module for name, module in known.items()}
+    for name in modules:
+        if not name or (name not in known and name not in inside):
+            raise ValueError(f"the model has no module {name!r}; it has {', '.join([one for one in inside if one][:8])} …")
+    return {name: known[name] if name in known else inside[name] for name in dict.fromkeys(modules)}
+
+
+def _below(name: str, modules: tuple[str, ...]) -> tuple[str, str]:
+    """The innermost module of these that one is inside of, or "", and its name below that."""
+    around = max((other for other in modules if name.startswith(f"{other}.")), key=len, default="")
+    return around, name[len(around) :].removeprefix(".") if around else name
+
+
+def _ends(modules: tuple[str, ...]) -> dict[str, str]:
+    """How the phases of modules end: "/layers.3", and "/layers.3/norm" for one inside it."""
+    ends: dict[str, str] = {}
+    for name in sorted(modules, key=len):
+        around, below = _below(name, modules)
+        ends[name] = f"{ends.get(around, '')}/{below}"
+    return {name: ends[name] for name in modules}
+
+
+def _follow_optimiser(hooks: ExitStack, teller: Teller, optimiser: Any) -> None:
     try:
         register_before, register_after = optimiser.register_step_pre_hook, optimiser.register_step_post_hook
-        hooks.callback(register_before(_Hook(phases.before_step)).remove)
-        hooks.callback(register_after(_Hook(lambda *_: phases.begin(BETWEEN))).remove)
+        hooks.callback(register_before(Hook(teller, teller.before_step)).remove)
+        hooks.callback(register_after(Hook(teller, lambda *_: teller.begin(BETWEEN))).remove)
     except AttributeError as error:  # a wrapper that has the names of an optimiser and not what is behind them
         kind = type(optimiser).__name__
         raise ValueError(f"{kind} takes no hooks; give the torch.optim.Optimizer inside it, or mark phases by run.span") from error
 
 
-def _around(name: str, modules: tuple[str, ...]) -> str:
-    """The innermost module of these that one is inside of, as the end of a phase's name; "" where that is the whole pass."""
-    return max((f"/{other}" for other in modules if name.startswith(f"{other}.")), key=len, default="")
+def _follow_module(hooks: ExitStack, teller: Teller, module: Any, end: str, around: str | None) -> None:
+    """A module begins its own phases, and gives back to those around it; also where it raises."""
 
-
-def _follow_module(hooks: ExitStack, phases: "_Phases", module: Any, end: str, around: str | None) -> None:
-    """A module begins its own phases, named by an end, and gives back to those around it where there are any."""
-    forward, backward = FORWARD + end, BACKWARD + end
+    def before(*_: Any) -> None:
+        teller.begin_forward(end, is_whole=around is None)
 
     def after(_: Any, args: Any, kwargs: Any, output: Any) -> None:
+        teller.end_forward(end, around)
         if around is not None:
-            phases.begin(FORWARD + around)
-            phases.hook_first((args, kwargs), lambda: phases.end_backward(backward, BACKWARD + around))
-        if not phases.hook_first(output, lambda: phases.begin_backward(backward)) and around is None:
-            phases.begin(BETWEEN)
+            teller.hook_first((args, kwargs), lambda _: teller.end_backward(end, around))
+        if not teller.hook_first(output, lambda _: teller.begin_backward(end)) and around is None:
+            teller.end_whole()
 
-    hooks.callback(module.register_forward_pre_hook(_Hook(lambda *_: phases.begin(forward), phases.is_off)).remove)
-    hooks.callback(module.register_forward_hook(_Hook(after, phases.is_off), with_kwargs=True).remove)
-
-
-class _Hook:
-    """What PyTorch calls. In a model that was copied or saved it does nothing and needs nothing of this package."""
-
-    def __init__(self, call: Callable[..., Any], is_off: Callable[[], bool] = never) -> None:
-        self._call, self._is_off = call, is_off
-
-    def __call__(self, *args: Any) -> Any:
-        return None if self._is_off() else self._call(*args)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return getattr, (nullcontext(), "__exit__")  # takes any arguments, gives None
-
-
-class _Phases:
-    """Which phase was begun last."""
-
-    def __init__(self, enter: Enter, is_compiling: Callable[[], bool]) -> None:
-        self.is_off = is_compiling
-        self._enter, self._last = enter, BETWEEN
-        self._is_on = True
-
-    def end(self) -> None:
-        """Hooks of tensors that are still in a graph say nothing from now on."""
-        self._is_on = False
-
-    def begin(self, name: str) -> None:
-        """See Enter."""
-        if self._is_on:
-            self._last = name
-            self._enter(name)
-
-    def before_step(self, _: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
-        """The optimiser begins, or where it is given a closure that runs the passes, as Lightning does, behind each call of that."""
-        if callable(kwargs.get("closure")):
-            return args, kwargs | {"closure": self._and_then_step(kwargs["closure"])}
-        if len(args) > 1 and callable(args[1]):  # the first one is the optimiser itself
-            return (args[0], self._and_then_step(args[1]), *args[2:]), kwargs
-        self.begin(OPTIMISER)
-        return None
-
-    def _and_then_step(self, closure: Callable[[], Any]) -> Callable[[], Any]:
-        def passes() -> Any:
-            loss = closure()
-            self.begin(OPTIMISER)
-            return loss
-
-        return passes
-
-    def begin_backward(self, name: str) -> None:
-        """A model that ran twice has one backward pass, and what a module inside it gave back can be what it gives back."""
-        inner = f"{name}/" if name == BACKWARD else f"{name}."
-        if self._last != name and not self._last.startswith(inner):
-            self.begin(name)
-
-    def end_backward(self, name: str, around: str) -> None:
-        """What is around a module goes on, unless another one has begun meanwhile."""
-        if self._last == name:
-            self.begin(around)
-
-    def hook_first(self, values: Any, call: Callable[[], None]) -> bool:
-        """Call once, when the first gradient of these tensors is there; False where none of them will have one."""
-        is_called = False
-
-        def first(_: Any) -> None:
-            nonlocal is_called
-            if not is_called:
-                is_called = True
-                call()
-
-        found: dict[int, Any] = {}
-        _collect(values, found)
-        for tensor in found.values():
-            tensor.register_hook(first)
-        return bool(found)
-
-
-def _collect(value: Any, found: dict[int, Any]) -> None:
-    """Tensors that are results of others and need a gradient, in mappings, sequences and dataclasses. A hook of a leaf would outlive the step."""
-    if hasattr(value, "register_hook"):
-        if value.requires_grad and value.grad_fn is not None:
-            found[id(value)] = value
-    elif isinstance(value, Mapping):
-        for inner in value.values():
-            _collect(inner, found)
-    elif isinstance(value, tuple | list):
-        for inner in value:
-            _collect(inner, found)
-    elif is_dataclass(value) and not isinstance(value, type):
-        for field in fields(value):
-            _collect(getattr(value, field.name), found)
+    hooks.callback(module.register_forward_pre_hook(Hook(teller, before)).remove)
+    hooks.callback(module.register_forward_hook(Hook(teller, after), with_kwargs=True, always_call=True).remove)

@@ -23,6 +23,7 @@ from carbonreport.store.writer import RecordWriter, header, knobs_line, new_reco
 if TYPE_CHECKING:
     from carbonreport.measure.claim import Claim
     from carbonreport.measure.ranks import Rank
+    from carbonreport.measure.torch_phases import Followed
     from carbonreport.model.knobs import KnobsHeld
 
 _STOP_TIMEOUT_S = 10.0
@@ -79,6 +80,7 @@ class Run:
         self._parent: str | None = None
         self._claim: Claim | None = None
         self._own_notes: list[Note] = []
+        self._followed: list[Followed] = []
         self.id = plan.new_id()
         self.path: Path | None = None
 
@@ -145,9 +147,10 @@ class Run:
             self._take_back()
             return None
         self._phases.enter("")
+        followed_notes = [note for one in self._followed for note in one.notes]
         sampler.end()
         held, notes = self._take_back()
-        sampler.say_last([knobs_line(one) for one in held], [*self._own_notes, *notes])
+        sampler.say_last([knobs_line(one) for one in held], [*self._own_notes, *followed_notes, *notes])
         self._restore_variable()
         is_finished = sampler.stop(_STOP_TIMEOUT_S)
         self._queue.close()
@@ -180,23 +183,33 @@ class Run:
         """A phase begins here and is a span until the next one begins; "" ends the last one. `follow` tells those of PyTorch."""
         self._phases.enter(path)
 
-    def follow(self, model: Any, optimiser: Any = None, *, modules: tuple[str, ...] = ()) -> Callable[[], None]:
-        """Let the passes of a PyTorch model be spans: "forward", "backward", "optimiser"; with `edges="gpu"` where the GPU gets to them.
+    def follow(self, model: Any, optimiser: Any = None, *, modules: tuple[str, ...] = (), name: str = "") -> Callable[[], None]:
+        """Let the passes of a PyTorch model be spans: "forward", "backward", "optimiser", and "inference" of what needs no gradient.
+
+        With `edges="gpu"` they begin where the GPU gets to them. A model that is followed again is followed in the new way alone.
 
         Args:
             model: A torch.nn.Module; `torch.compile(model)`, if it is compiled.
             optimiser: Its torch.optim.Optimizer; without, the backward pass lasts until the next forward pass.
             modules: Names of inner modules, as in `model.named_modules()`: "forward/NAME" and "backward/NAME" are spans inside the passes.
+            name: Before the names of its spans, where several models are followed: "generator/forward".
 
         Returns:
             What takes the hooks away; they stay with the model otherwise, and do nothing once the run has ended.
 
         Raises:
-            ValueError: The model has no such module, or the optimiser takes no hooks.
+            ValueError: This is no model, it has no such module, or the optimiser takes no hooks.
         """
-        from carbonreport.measure.torch_phases import follow, is_compiling_here
+        from carbonreport.measure.torch_now import torch_now
+        from carbonreport.measure.torch_phases import follow
 
-        return follow(self.enter, model, optimiser, modules=modules, is_compiling=is_compiling_here())
+        for before in [one for one in self._followed if one.model() is model]:
+            before()
+            self._followed.remove(before)
+        enter = (lambda phase: self.enter(phase and f"{name}/{phase}")) if name else self.enter
+        followed = follow(enter, model, optimiser, modules=modules, now=torch_now())
+        self._followed.append(followed)
+        return followed
 
     def note(self, note: Note) -> None:
         """Keep a note that the reader of the record must know; written when the run ends."""

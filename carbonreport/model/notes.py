@@ -47,6 +47,8 @@ SLUGS: dict[str, str] = {
     "no-gpu": "no GPU was visible to the run",
     "node-meter": "the node's own meter was counted; the devices inside it were not added to it",
     "pauses-coarse": "the schedule with pauses was searched in longer steps than asked for; a finer one may be better",
+    "phases-in-threads": "a PyTorch model that was followed ran in several threads; times and counts of its passes are mixed",
+    "phases-unseen": "a PyTorch model or module that was followed was never seen to run, and has no spans",
     "plan-by-another-rank": "another rank of the same job turns the clocks of this rank's boards; it set nothing itself",
     "plan-late": "phases of a plan that changes clocks inside a step were over before their clocks could be asked for",
     "plan-not-followed": "a plan that changes clocks inside a step was not followed, and why; its best way without changes was held instead",

@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from carbonreport.measure.torch_phases import follow, is_compiling_here
+from carbonreport.measure.torch_now import torch_now
+from carbonreport.measure.torch_phases import follow
 from carbonreport.workflows.plan_step import SpanOf
 
 Enter = Callable[[str], None]
@@ -64,7 +65,7 @@ class StepSpans:
             ValueError: The model has no such module, or the optimiser takes no hooks.
         """
         if id(model) not in self._hooked:
-            remove = follow(lambda name: self._enter(name), model, optimiser, modules=modules, is_compiling=is_compiling_here())
+            remove = follow(lambda name: self._enter(name), model, optimiser, modules=modules, now=torch_now())
             self._hooked[id(model)] = (model, remove)
 
     @contextlib.contextmanager

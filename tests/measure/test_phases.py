@@ -42,8 +42,8 @@ class Told:
         (["forward", "forward/a", "forward", ""], ["+forward", "+forward/a", "-forward/a", "-forward"]),
         (["forward/a", "forward/b", ""], ["+forward/a", "-forward/a", "+forward/b", "-forward/b"]),
         (
-            ["forward", "forward/0", "forward/0.2", "forward/0", "forward", "forward"],
-            ["+forward", "+forward/0", "+forward/0.2", "-forward/0.2", "-forward/0", "-forward", "+forward"],
+            ["forward", "forward/0", "forward/0/2", "forward/0", "forward", "forward"],
+            ["+forward", "+forward/0", "+forward/0/2", "-forward/0/2", "-forward/0", "-forward", "+forward"],
         ),
         (["backward", "backward/3", "backward/2", "optimiser"], ["+backward", "+backward/3", "-backward/3", "+backward/2", "-backward/2", "-backward", "+optimiser"]),
         (["", "", "for", "forward"], ["+for", "-for", "+forward"]),
@@ -53,8 +53,8 @@ def test_a_phase_ends_where_one_begins_that_is_not_inside_it(names, edges):
     assert Told().enter(*names).edges() == edges
 
 
-def test_inner_phases_know_the_one_around_them_whatever_they_are_called():
-    told = Told().enter("forward", "forward/0", "forward/0.2")
+def test_inner_phases_know_the_one_around_them():
+    told = Told().enter("forward", "forward/0", "forward/0/2")
     spans = [span for _, span, _, _ in told.queue.take()]
 
     assert [span.parent and span.parent.path for span in spans] == [None, "forward", "forward/0"]

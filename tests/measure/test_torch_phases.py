@@ -4,12 +4,14 @@ import copy
 import io
 import subprocess
 import sys
+import threading
 import warnings
 from dataclasses import dataclass
 
 import pytest
 
-from carbonreport.measure.torch_phases import follow, is_compiling_here
+from carbonreport.measure.torch_now import torch_now
+from carbonreport.measure.torch_phases import follow
 from carbonreport.workflows.trace import trace
 
 torch = pytest.importorskip(
@@ -34,11 +36,11 @@ def step(model, optimiser, x=None):
     return float(loss.detach())
 
 
-def followed(model, steps=step, **more):
+def followed(model, steps=step, *, optimiser=True, **more):
     """Phases of one step in their order."""
     seen = []
-    optimiser = torch.optim.AdamW(model.parameters())
-    remove = follow(seen.append, model, optimiser, is_compiling=is_compiling_here(), **more)
+    optimiser = torch.optim.AdamW(model.parameters()) if optimiser else None
+    remove = follow(seen.append, model, optimiser, now=torch_now(), **more)
     steps(model, optimiser)
     remove()
     return seen
@@ -62,8 +64,8 @@ def test_a_module_inside_another_gives_back_to_that_one():
     model = nn.Sequential(network(), nn.Linear(1, 1))
 
     assert followed(model, modules=("0", "0.2", "0.3")) == [
-        "forward", "forward/0", "forward/0.2", "forward/0", "forward/0.3", "forward/0", "forward",
-        "backward", "backward/0.3", "backward/0.2", "backward/0", "optimiser", "",
+        "forward", "forward/0", "forward/0/2", "forward/0", "forward/0/3", "forward/0", "forward",
+        "backward", "backward/0/3", "backward/0/2", "backward/0", "optimiser", "",
     ]  # fmt: skip
 
 
@@ -147,15 +149,16 @@ def test_gradients_that_are_gathered_over_batches_are_passes_of_their_own():
     assert followed(network(), steps) == ["forward", "backward", *STEP]
 
 
-def test_a_forward_pass_that_needs_no_gradient_ends_with_itself():
+def test_a_forward_pass_that_needs_no_gradient_is_inference_and_ends_with_itself():
     def steps(model, _):
         with torch.no_grad():
             model(torch.ones(4, 8))
 
-    assert followed(network(), steps) == ["forward", ""]
+    assert followed(network(), steps, modules=("2",)) == ["inference", "inference/2", "inference", ""]
 
 
-def test_a_module_that_is_recomputed_in_the_backward_pass_is_seen_there():
+@pytest.mark.parametrize(("is_reentrant", "end"), [(False, ["backward/a", "optimiser", ""]), (True, ["backward/a", "optimiser", ""])])
+def test_what_is_computed_again_in_the_backward_pass_is_a_part_of_it(is_reentrant, end):
     from torch.utils.checkpoint import checkpoint
 
     class Model(nn.Module):
@@ -164,11 +167,9 @@ def test_a_module_that_is_recomputed_in_the_backward_pass_is_seen_there():
             self.a, self.b = nn.Linear(8, 8), nn.Linear(8, 1)
 
         def forward(self, x):
-            return self.b(checkpoint(self.a, x, use_reentrant=False))
+            return self.b(checkpoint(self.a, x.requires_grad_(), use_reentrant=is_reentrant))
 
-    assert followed(Model(), modules=("a",)) == [
-        "forward", "forward/a", "forward", "backward", "backward/a", "forward/a", "optimiser", "",
-    ]  # fmt: skip
+    assert followed(Model(), modules=("a",)) == ["forward", "forward/a", "forward", "backward", *end]
 
 
 def test_arguments_by_name_are_inputs_too():
@@ -271,6 +272,172 @@ def test_a_schedule_of_learning_rates_does_not_hide_the_optimiser():
     assert followed(network(), steps) == STEP * 2
 
 
+class Breaking(nn.Module):
+    """Raises in the middle where it is told to."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner, self.is_broken = network(), False
+
+    def forward(self, x):
+        y = self.inner(x)
+        if self.is_broken:
+            raise ValueError("a batch that cannot be used")
+        return y
+
+
+def test_a_forward_pass_that_raises_ends_there():
+    def steps(model, optimiser):
+        model.is_broken = True
+        with pytest.raises(ValueError, match="a batch that cannot be used"):
+            model(torch.ones(4, 8))
+        with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
+            model(torch.ones(4, 7))
+        model.is_broken = False
+        step(model, optimiser)
+
+    inner = ["forward", "forward/inner", "forward"]
+    assert followed(Breaking(), steps, modules=("inner",)) == [
+        *inner,
+        "",
+        *inner,
+        "",
+        *inner,
+        "backward/inner",
+        "optimiser",
+        "",
+    ]
+
+
+def test_a_module_that_is_called_by_itself_is_a_phase_of_its_own():
+    def steps(model, optimiser):
+        model.inner(torch.ones(4, 8)).mean().backward()
+        optimiser.step()
+
+    assert followed(Breaking(), steps, modules=("inner",)) == ["forward/inner", "", "backward/inner", "optimiser", ""]
+
+
+class Wrong(dict):
+    """A mapping that cannot be looked through."""
+
+    def values(self):
+        raise KeyError("lazy")
+
+
+def test_what_hooks_raise_is_a_note_and_never_the_programs_trouble():
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = nn.Linear(8, 1)
+
+        def forward(self, x):
+            return Wrong(y=self.inner(x))
+
+    model, seen = Model(), []
+    one = follow(seen.append, model)
+    for _ in range(2):
+        model(torch.ones(4, 8))["y"].mean().backward()
+
+    assert [note.slug for note in one.notes] == ["tracer-degraded"]
+    assert "following a model failed (KeyError" in one.notes[0].text
+    assert seen == ["forward"]
+
+
+def test_an_output_that_holds_itself_or_a_million_things_costs_little():
+    endless = [1.0]
+    endless.append(endless)
+
+    class Model(nn.Module):
+        def forward(self, x):
+            return {"endless": endless, "long": [0] * 1_000_000}
+
+    assert followed(Model(), lambda model, _: model(torch.ones(1)), optimiser=False) == ["forward", ""]
+
+
+def test_a_model_that_was_compiled_and_one_of_many_gpus_keep_the_names_of_their_modules():
+    class DistributedDataParallel(nn.Module):
+        """Holds the model as PyTorch's does."""
+
+        def __init__(self, model):
+            super().__init__()
+            self.module = model
+
+        def forward(self, x):
+            return self.module(x)
+
+    for model in (DistributedDataParallel(network()), DistributedDataParallel(torch.compile(network(), backend="eager"))):
+        follow(print, model, modules=("2",))()
+    assert followed(DistributedDataParallel(network()), modules=("2",))[:3] == ["forward", "forward/2", "forward"]
+
+
+def test_two_models_of_one_run_have_spans_of_their_own(tmp_path):
+    with trace("gan", out=tmp_path) as run:
+        models = {name: network() for name in ("generator", "critic")}
+        optimisers = {name: torch.optim.SGD(model.parameters(), 0.1) for name, model in models.items()}
+        for name, model in models.items():
+            run.follow(model, optimisers[name], name=name)
+        for _ in range(2):
+            for name, model in models.items():
+                step(model, optimisers[name])
+
+    assert {span.path: span.count for span in run.record.spans} == {
+        f"{name}/{phase}": 2 for name in models for phase in ("forward", "backward", "optimiser")
+    }  # fmt: skip
+
+
+def test_a_model_that_is_followed_twice_is_counted_once(tmp_path):
+    with trace("twice", out=tmp_path) as run:
+        model = network()
+        optimiser = torch.optim.SGD(model.parameters(), 0.1)
+        for _ in range(3):
+            run.follow(model, optimiser, modules=("2", "2"))
+        step(model, optimiser)
+
+    assert {span.path: span.count for span in run.record.spans} == dict.fromkeys(
+        ("forward", "forward/2", "backward", "backward/2", "optimiser"), 1
+    )  # fmt: skip
+    assert len(model._forward_hooks) == 1
+
+
+def test_a_model_that_never_ran_where_hooks_can_see_it_is_named_in_a_note(tmp_path):
+    with trace("compiled", out=tmp_path) as run:
+        model = network()
+        optimiser = torch.optim.SGD(model.parameters(), 0.1)
+        run.follow(model, optimiser, modules=("2",))
+        fast = torch.compile(model, backend="eager")
+        step(fast, optimiser)
+
+    (note,) = [note for note in run.record.notes if note.slug == "phases-unseen"]
+    assert "the model, 2 was followed and never seen to run" in note.text
+    assert "follow torch.compile(model) itself" in note.text
+
+
+def test_passes_in_several_threads_are_named_in_a_note(tmp_path):
+    with trace("threads", out=tmp_path) as run:
+        model = network()
+        run.follow(model)
+        for _ in range(2):
+            one = threading.Thread(target=model, args=(torch.ones(4, 8),))
+            one.start()
+            one.join()
+        model(torch.ones(4, 8))
+
+    assert [note.slug for note in run.record.notes if note.slug.startswith("phases")] == ["phases-in-threads"]
+
+
+@pytest.mark.parametrize(
+    ("model", "modules", "message"),
+    [
+        ("resnet", (), "must be a torch.nn.Module, not str"),
+        (None, (), "must be a torch.nn.Module, not NoneType"),
+        (nn.Linear(1, 1), "mid", r"modules takes a tuple of names: modules=\('mid',\)"),
+    ],
+)
+def test_what_cannot_be_followed_is_one_line(model, modules, message):
+    with pytest.raises(ValueError, match=message):
+        follow(print, model, modules=modules)
+
+
 def test_a_module_that_the_model_does_not_have_is_named():
     with pytest.raises(ValueError, match="no module 'attention'; it has 0, 1, 2, 3"):
         follow(print, network(), modules=("attention",))
@@ -307,5 +474,5 @@ def test_passes_of_a_model_are_spans_of_a_run(tmp_path):
 
     assert {span.path: span.count for span in run.record.spans} == {
         "step": 3, "step/forward": 3, "step/forward/2": 3, "step/backward": 3, "step/backward/2": 3, "step/optimiser": 3,
-        "check": 1, "check/forward": 1, "check/forward/2": 1,
+        "check": 1, "check/inference": 1, "check/inference/2": 1,
     }  # fmt: skip
