@@ -210,7 +210,6 @@ def phases_of(model, optimiser, steps):
     """What hooks tell of some steps, and whether the backward pass had a thread of its own."""
     import torch
 
-    from carbonreport.measure.torch_now import torch_now
     from carbonreport.measure.torch_phases import follow
 
     seen, threads = [], set()
@@ -220,7 +219,7 @@ def phases_of(model, optimiser, steps):
         if name == "backward":
             threads.add(threading.current_thread() is threading.main_thread())
 
-    remove = follow(enter, model, optimiser, now=torch_now())
+    remove = follow(enter, model, optimiser)
     steps()
     torch.cuda.synchronize()
     remove()

@@ -1,7 +1,7 @@
 """Whose work a host's counters hold: processor time of the run's own processes beside the whole machine's, from Linux's /proc."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from carbonreport.measure.ranks import rank_of
@@ -25,10 +25,12 @@ class RunShare:
     Args:
         roots: Process ids at the top of the run; their descendants belong to it.
         proc: Linux's /proc.
+        machine: Busy and all processor time since boot, in clock ticks; None for those of the whole machine.
     """
 
-    def __init__(self, roots: Iterable[int], proc: Path = PROC) -> None:
+    def __init__(self, roots: Iterable[int], proc: Path = PROC, machine: Callable[[], tuple[int, int] | None] | None = None) -> None:
         self._roots, self._proc = tuple(roots), proc
+        self._machine = machine or (lambda: machine_ticks(proc))
         self._first: tuple[int, int, int] | None = None
         self._newest: tuple[int, int, int] | None = None
         self._due_s = 0.0
@@ -38,7 +40,7 @@ class RunShare:
         if now_s < self._due_s and not is_last:
             return
         self._due_s = now_s + LOOK_PERIOD_S
-        machine, own = machine_ticks(self._proc), tree_ticks(self._roots, self._proc)
+        machine, own = self._machine(), tree_ticks(self._roots, self._proc)
         if machine is None or own is None:
             return
         own = max(own, self._newest[0]) if self._newest else own  # a child that nobody waited for takes its time with it

@@ -35,10 +35,13 @@ class Occurrence:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._recorder.put(self, False)
+        recorder = self._recorder
+        if recorder.on_exit is not None:
+            recorder.on_exit(self)
+        recorder.put(self, False)
         self.is_entered = False
         if self._token is not None:
-            self._recorder.leave(self._token)
+            recorder.leave(self._token)
 
     def open_in(self, parent: "Occurrence | None") -> None:
         """Begin inside another one, whatever the caller's context and the names say; what is opened so is no block around others."""
@@ -77,6 +80,7 @@ class SpanQueue:
     def __init__(self, now_ns: Callable[[], int], mark: Callable[[], object | None] | None = None) -> None:
         self.current: ContextVar[Occurrence | None] = ContextVar("carbonreport_span", default=None)
         self.is_open = True
+        self.on_exit: Callable[[Occurrence], None] | None = None  # told a block that ends, before it does
         self.dropped = 0
         self.backlog = 0  # edges that the sampler has taken and cannot account for yet
         self._now_ns, self._mark = now_ns, mark

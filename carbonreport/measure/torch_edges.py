@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import Any
 
 from carbonreport.errors import CarbonreportError
+from carbonreport.measure.captures import Exchange, beside_captures, exchange_of
 from carbonreport.measure.clock import boot_ns
 
 POOL_SIZE = 8192
@@ -47,6 +48,7 @@ class TorchEdges:
     def __init__(self, torch: Any, now_ns: Callable[[], int]) -> None:
         self.torch, self._now_ns = torch, now_ns
         self._calls = Calls(torch)
+        self._exchange: Exchange | None = exchange_of(torch)
         self._pools: dict[int, deque[Any]] = {}
         self._streams: dict[int, Any] = {}
         self._own_streams: dict[int, Any] = {}
@@ -88,6 +90,10 @@ class TorchEdges:
     def resolve(self, mark: object) -> int | None:
         """See EdgeSource."""
         assert isinstance(mark, tuple)
+        with beside_captures(self._exchange):
+            return self._resolve(mark)
+
+    def _resolve(self, mark: tuple[int, Any]) -> int | None:
         device: int = mark[0]
         event: Any = mark[1]
         try:
@@ -104,8 +110,9 @@ class TorchEdges:
 
     def align(self) -> None:
         """See EdgeSource."""
-        for device in list(self._pools):
-            self._align(device)
+        with beside_captures(self._exchange):
+            for device in list(self._pools):
+                self._align(device)
 
     def _align(self, device: int) -> None:
         """Record an event in a stream of our own, with nothing before it, between two looks at the host's clock."""

@@ -22,11 +22,13 @@ class TorchNow:
         is_compiling: Whether the caller is being compiled; what runs then is not run again later.
         has_gradients: Whether results will have gradients.
         is_in_backward: Whether the caller runs inside a backward pass, as a module does that is computed again there.
+        tensor: The type of tensors; none where there is no PyTorch.
     """
 
     is_compiling: Callable[[], bool] = _no
     has_gradients: Callable[[], bool] = _yes
     is_in_backward: Callable[[], bool] = _no
+    tensor: type | tuple[()] = ()
 
 
 def torch_now() -> TorchNow:
@@ -36,4 +38,4 @@ def torch_now() -> TorchNow:
         return TorchNow()
     compiling: Callable[[], bool] = getattr(getattr(torch, "compiler", None), "is_compiling", _no)
     task: Callable[[], int] | None = getattr(torch._C, "_current_graph_task_id", None)
-    return TorchNow(compiling, torch.is_grad_enabled, _no if task is None else lambda: task() != -1)
+    return TorchNow(compiling, torch.is_grad_enabled, _no if task is None else lambda: task() != -1, torch.Tensor)

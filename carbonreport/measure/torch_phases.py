@@ -9,7 +9,7 @@ import weakref
 from contextlib import ExitStack
 from typing import Any
 
-from carbonreport.measure.torch_now import TorchNow
+from carbonreport.measure.torch_now import TorchNow, torch_now
 from carbonreport.measure.torch_teller import BACKWARD, BETWEEN, FORWARD, INFERENCE, OPTIMISER, Enter, Hook, Teller
 from carbonreport.model.notes import Note
 
@@ -21,9 +21,12 @@ _WRAPPED = re.compile(r"(?:^|(?<=\.))(?:_orig_mod|module)(?:\.|$)")  # torch.com
 class Followed:
     """A model that is followed. Called, it is followed no more."""
 
-    def __init__(self, model: Any, hooks: ExitStack, teller: Teller, names: dict[str, str]) -> None:
+    def __init__(
+        self, model: Any, hooks: ExitStack, teller: Teller, names: dict[str, str], *, has_optimiser: bool, slowed: list[str]
+    ) -> None:
         self.model = weakref.ref(model)
         self._hooks, self._teller, self._names = hooks, teller, names
+        self._has_optimiser, self._slowed = has_optimiser, slowed
 
     def __call__(self) -> None:
         """Take the hooks away."""
@@ -34,12 +37,22 @@ class Followed:
         """What a reader of its spans must know."""
         notes = [*self._teller.notes]
         unseen = [name or "the model" for end, name in self._names.items() if end not in self._teller.begun]
+        passes = self._teller.passes
+        if FORWARD in passes and self._has_optimiser:
+            unseen += [f"its {name}" for name in (BACKWARD, OPTIMISER) if name not in passes]
         if unseen:
-            text = f"{', '.join(unseen)} was followed and never seen to run; what is compiled hides its hooks: follow torch.compile(model) itself"
+            text = (
+                f"{', '.join(unseen)}: followed and never seen to run; what is compiled hides its hooks: follow torch.compile(model) itself"
+            )
             notes.append(Note("phases-unseen", text))
         if len(self._teller.threads) > 1:
             text = f"a followed model ran in {len(self._teller.threads)} threads; times and counts of its passes are mixed"
             notes.append(Note("phases-in-threads", text))
+        if self._slowed and INFERENCE in passes:
+            text = (
+                f"{', '.join(self._slowed)}: with a hook in it PyTorch leaves out the fast path of a TransformerEncoderLayer in evaluation"
+            )
+            notes.append(Note("phases-slowed", f"{text}; inference took longer than without, and differs in rounding"))
         return tuple(notes)
 
 
@@ -55,7 +68,7 @@ def follow(enter: Enter, model: Any, optimiser: Any = None, *, modules: tuple[st
         modules: Names of inner modules, as in `model.named_modules()`; each is a phase of its own, "forward/NAME" and "backward/NAME", and one inside
             another lies below it: "forward/layers.3/norm". One whose inputs need no gradient, such as an embedding, is left with the next phase in the
             backward pass.
-        now: What is asked of PyTorch; nothing by default.
+        now: What is asked of PyTorch; the program's own by default.
 
     Raises:
         ValueError: This is no model, it has no such module, or the optimiser takes no hooks; no hook is left.
@@ -66,16 +79,17 @@ def follow(enter: Enter, model: Any, optimiser: Any = None, *, modules: tuple[st
         raise ValueError(f"modules takes a tuple of names: modules=({modules!r},)")
     found = _found(model, modules)
     ends = _ends(tuple(found))
-    teller = Teller(enter, now or TorchNow())
+    teller = Teller(enter, now or torch_now())
     with ExitStack() as hooks:  # taken away where one of them cannot be put
         hooks.callback(teller.end)
         if optimiser is not None:
             _follow_optimiser(hooks, teller, optimiser)
-        _follow_module(hooks, teller, model, "", None)
+        _follow_module(hooks, teller, model, "")
         for name, module in found.items():
-            end = ends[name]
-            _follow_module(hooks, teller, module, end, end.removesuffix(f"/{_below(name, tuple(found))[1]}"))
-        return Followed(model, hooks.pop_all(), teller, {"": ""} | {end: name for name, end in ends.items()})
+            _follow_module(hooks, teller, module, ends[name])
+        names = {"": ""} | {end: name for name, end in ends.items()}
+        slowed = _slowed(model, [model, *found.values()])
+        return Followed(model, hooks.pop_all(), teller, names, has_optimiser=optimiser is not None, slowed=slowed)
     raise AssertionError  # an ExitStack of handles swallows nothing
 
 
@@ -114,18 +128,21 @@ def _follow_optimiser(hooks: ExitStack, teller: Teller, optimiser: Any) -> None:
         raise ValueError(f"{kind} takes no hooks; give the torch.optim.Optimizer inside it, or mark phases by run.span") from error
 
 
-def _follow_module(hooks: ExitStack, teller: Teller, module: Any, end: str, around: str | None) -> None:
+def _follow_module(hooks: ExitStack, teller: Teller, module: Any, end: str) -> None:
     """A module begins its own phases, and gives back to those around it; also where it raises."""
 
-    def before(*_: Any) -> None:
-        teller.begin_forward(end, is_whole=around is None)
+    def before(_: Any, args: Any, kwargs: Any) -> None:
+        teller.begin_forward(end, (args, kwargs))
 
     def after(_: Any, args: Any, kwargs: Any, output: Any) -> None:
-        teller.end_forward(end, around)
-        if around is not None:
-            teller.hook_first((args, kwargs), lambda _: teller.end_backward(end, around))
-        if not teller.hook_first(output, lambda _: teller.begin_backward(end)) and around is None:
-            teller.end_whole()
+        teller.end_forward(end, output)
 
-    hooks.callback(module.register_forward_pre_hook(Hook(teller, before)).remove)
+    hooks.callback(module.register_forward_pre_hook(Hook(teller, before), with_kwargs=True).remove)
     hooks.callback(module.register_forward_hook(Hook(teller, after), with_kwargs=True, always_call=True).remove)
+
+
+def _slowed(model: Any, followed: list[Any]) -> list[str]:
+    """Layers of PyTorch that leave out their fast path in evaluation where a hook is in them."""
+    ids = {id(module) for module in followed}
+    layers = [(name, one) for name, one in model.named_modules() if type(one).__name__ == "TransformerEncoderLayer"]
+    return [name or "the model" for name, layer in layers if any(id(module) in ids for module in layer.modules())]

@@ -147,7 +147,7 @@ class Run:
             self._take_back()
             return None
         self._phases.enter("")
-        followed_notes = [note for one in self._followed for note in one.notes]
+        followed_notes = self._unfollow()
         sampler.end()
         held, notes = self._take_back()
         sampler.say_last([knobs_line(one) for one in held], [*self._own_notes, *followed_notes, *notes])
@@ -161,6 +161,14 @@ class Run:
     def _take_back(self) -> "tuple[tuple[KnobsHeld, ...], tuple[Note, ...]]":
         """Put the boards back as they were; nothing where nothing was set, or a second time."""
         return ((), ()) if self._plan.knobs is None else self._plan.knobs.stop()
+
+    def _unfollow(self) -> list[Note]:
+        """Take the hooks of models away; what a reader of their spans must know."""
+        followed, self._followed = self._followed, []
+        notes = [note for one in followed for note in one.notes]
+        for one in followed:
+            one()
+        return notes
 
     def _restore_variable(self) -> None:
         if os.environ.get(RUN_VARIABLE) != self.id:
@@ -195,19 +203,18 @@ class Run:
             name: Before the names of its spans, where several models are followed: "generator/forward".
 
         Returns:
-            What takes the hooks away; they stay with the model otherwise, and do nothing once the run has ended.
+            What takes the hooks away, which the end of the run does, too. TorchScript and graphed callables take no model with hooks.
 
         Raises:
             ValueError: This is no model, it has no such module, or the optimiser takes no hooks.
         """
-        from carbonreport.measure.torch_now import torch_now
         from carbonreport.measure.torch_phases import follow
 
         for before in [one for one in self._followed if one.model() is model]:
             before()
             self._followed.remove(before)
         enter = (lambda phase: self.enter(phase and f"{name}/{phase}")) if name else self.enter
-        followed = follow(enter, model, optimiser, modules=modules, now=torch_now())
+        followed = follow(enter, model, optimiser, modules=modules)
         self._followed.append(followed)
         return followed
 
@@ -239,6 +246,7 @@ class Run:
     def forget(self) -> None:
         """Drop sampler and queue: this process is a fork, the parent goes on measuring."""
         self._queue.close()
+        self._unfollow()
         if self._plan.knobs is not None:
             self._plan.knobs.abandon()
         if self._claim is not None:

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from carbonreport.measure.torch_now import torch_now
 from carbonreport.measure.torch_phases import follow
 from carbonreport.workflows.plan_step import SpanOf
 
@@ -65,7 +64,7 @@ class StepSpans:
             ValueError: The model has no such module, or the optimiser takes no hooks.
         """
         if id(model) not in self._hooked:
-            remove = follow(lambda name: self._enter(name), model, optimiser, modules=modules, now=torch_now())
+            remove = follow(lambda name: self._enter(name), model, optimiser, modules=modules)
             self._hooked[id(model)] = (model, remove)
 
     @contextlib.contextmanager

@@ -1,5 +1,6 @@
 """Phases that are told one after another become spans, in the program's thread and in others."""
 
+import sys
 import threading
 
 import pytest
@@ -80,6 +81,31 @@ def test_phases_lie_in_the_block_around_them_also_from_another_thread(tmp_path):
     assert counts == {
         "train/step/forward": 2, "train/step/backward": 2, "train/step/optimiser": 2, "forward": 1, "backward": 1, "train": 2, "train/step": 2,
     }  # fmt: skip
+
+
+def test_many_threads_at_once_break_nothing():
+    told = Told()
+    failed = []
+
+    def enter_all():
+        try:
+            for i in range(3000):
+                told.phases.enter(("forward", "forward/a", "backward", "")[i % 4])
+        except IndexError as error:
+            failed.append(error)
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    threads = [threading.Thread(target=enter_all) for _ in range(4)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    sys.setswitchinterval(before)
+
+    edges = told.enter("").edges()
+    assert not failed
+    assert sum(edge[0] == "+" for edge in edges) == sum(edge[0] == "-" for edge in edges)
 
 
 def test_after_the_end_phases_are_nothing(tmp_path):

@@ -5,12 +5,12 @@ import io
 import subprocess
 import sys
 import threading
+import time
 import warnings
 from dataclasses import dataclass
 
 import pytest
 
-from carbonreport.measure.torch_now import torch_now
 from carbonreport.measure.torch_phases import follow
 from carbonreport.workflows.trace import trace
 
@@ -40,7 +40,7 @@ def followed(model, steps=step, *, optimiser=True, **more):
     """Phases of one step in their order."""
     seen = []
     optimiser = torch.optim.AdamW(model.parameters()) if optimiser else None
-    remove = follow(seen.append, model, optimiser, now=torch_now(), **more)
+    remove = follow(seen.append, model, optimiser, **more)
     steps(model, optimiser)
     remove()
     return seen
@@ -340,7 +340,7 @@ def test_what_hooks_raise_is_a_note_and_never_the_programs_trouble():
 
     assert [note.slug for note in one.notes] == ["tracer-degraded"]
     assert "following a model failed (KeyError" in one.notes[0].text
-    assert seen == ["forward"]
+    assert seen == ["forward", ""]
 
 
 def test_an_output_that_holds_itself_or_a_million_things_costs_little():
@@ -370,6 +370,125 @@ def test_a_model_that_was_compiled_and_one_of_many_gpus_keep_the_names_of_their_
     assert followed(DistributedDataParallel(network()), modules=("2",))[:3] == ["forward", "forward/2", "forward"]
 
 
+def test_a_module_that_runs_again_and_again_has_as_many_backward_passes():
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.cell = nn.Linear(8, 8), nn.Linear(8, 8)
+
+        def forward(self, x):
+            x = self.first(x)
+            for _ in range(3):
+                x = self.cell(x)
+            return x.tanh()
+
+    seen = followed(Model(), modules=("cell",))
+    assert seen[:7] == ["forward", "forward/cell", "forward", "forward/cell", "forward", "forward/cell", "forward"]
+    assert seen[7:] == ["backward", *["backward/cell"] * 3, "backward", "optimiser", ""]
+
+
+@pytest.mark.parametrize("change", ["relu_", "identity"])
+def test_a_module_whose_output_is_its_input_keeps_no_more_than_its_own(change):
+    class Change(nn.Module):
+        def forward(self, x):
+            return x.relu_() if change == "relu_" else x
+
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.change, self.last = nn.Linear(8, 8), Change(), nn.Linear(8, 1)
+
+        def forward(self, x):
+            return self.last(self.change(self.first(x)))
+
+    seen = followed(Model(), modules=("first", "change"))
+    assert [name for name in seen if name.startswith("backward")][-1] == "backward/first"
+
+
+def test_a_list_of_modules_that_never_runs_itself_takes_no_time():
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layers, self.head = nn.ModuleList([nn.Linear(8, 8) for _ in range(2)]), nn.Linear(8, 1)
+
+        def forward(self, x):
+            for layer in self.layers:
+                x = layer(x).tanh()
+            return self.head(x)
+
+    assert followed(Model(), modules=("layers", "layers.1")) == [
+        "forward", "forward/layers/1", "forward", "backward", "backward/layers/1", "backward", "optimiser", "",
+    ]  # fmt: skip
+
+
+def test_an_input_that_lives_on_is_hooked_once():
+    model = network()
+    x = nn.Linear(8, 8)(torch.ones(4, 8))
+    follow(print, nn.Sequential(model), modules=("0",))
+    for _ in range(50):
+        model(x)
+
+    assert len(x._backward_hooks) == 1
+
+
+class Answer(dict):
+    """A mapping whose attributes are its keys, and which raises KeyError for others."""
+
+    __getattr__ = dict.__getitem__
+
+
+def test_mappings_with_attributes_and_models_that_are_drawn_are_no_trouble():
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = network()
+
+        def forward(self, x):
+            return Answer(loss=self.inner(x).mean())
+
+    def steps(model, optimiser):
+        torch.fx.symbolic_trace(model.inner)
+        model(torch.ones(4, 8)).loss.backward()
+        optimiser.step()
+
+    assert followed(Model(), steps) == STEP
+
+
+def test_a_layer_that_hooks_slow_down_is_named(tmp_path):
+    with trace("slowed", out=tmp_path) as run:
+        model = nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), 2).eval()
+        run.follow(model, modules=("layers.0",))
+        with torch.no_grad():
+            model(torch.ones(1, 4, 8))
+
+    (note,) = [note for note in run.record.notes if note.slug == "phases-slowed"]
+    assert note.text.startswith("layers.0: with a hook in it PyTorch leaves out the fast path")
+
+
+def test_an_optimiser_that_is_compiled_is_missed_aloud(tmp_path):
+    with trace("compiled step", out=tmp_path) as run:
+        model = network()
+        optimiser = torch.optim.SGD(model.parameters(), 0.1)
+        run.follow(model, optimiser)
+        optimiser.step = torch.compile(optimiser.step, backend="eager")
+        step(model, optimiser)
+
+    assert any("its optimiser: followed and never seen to run" in note.text for note in run.record.notes)
+
+
+def test_passes_end_with_the_block_around_them(tmp_path):
+    with trace("blocks", out=tmp_path) as run:
+        model = network()
+        run.follow(model)
+        with run.span("step"):
+            model(torch.ones(4, 8)).mean().backward()
+        with run.span("rest"):
+            time.sleep(0.3)
+
+    seconds = {span.path: span.seconds for span in run.record.spans}
+    assert seconds["step/backward"] < 0.25 and seconds["rest"] >= 0.3
+
+
 def test_two_models_of_one_run_have_spans_of_their_own(tmp_path):
     with trace("gan", out=tmp_path) as run:
         models = {name: network() for name in ("generator", "critic")}
@@ -396,7 +515,8 @@ def test_a_model_that_is_followed_twice_is_counted_once(tmp_path):
     assert {span.path: span.count for span in run.record.spans} == dict.fromkeys(
         ("forward", "forward/2", "backward", "backward/2", "optimiser"), 1
     )  # fmt: skip
-    assert len(model._forward_hooks) == 1
+    assert not any(one._forward_hooks or one._forward_pre_hooks for one in model.modules())
+    assert not optimiser._optimizer_step_pre_hooks
 
 
 def test_a_model_that_never_ran_where_hooks_can_see_it_is_named_in_a_note(tmp_path):
@@ -408,7 +528,7 @@ def test_a_model_that_never_ran_where_hooks_can_see_it_is_named_in_a_note(tmp_pa
         step(fast, optimiser)
 
     (note,) = [note for note in run.record.notes if note.slug == "phases-unseen"]
-    assert "the model, 2 was followed and never seen to run" in note.text
+    assert "the model, 2: followed and never seen to run" in note.text
     assert "follow torch.compile(model) itself" in note.text
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from carbonreport.errors import MeterError
 from carbonreport.measure.clock import RunClock
 from carbonreport.measure.meter import Meter, Poll, Reading
+from carbonreport.measure.processes import PROC, RunShare, roots_of_run
 from carbonreport.model.notes import Note
 from carbonreport.model.run import ORIGIN_OF_METHOD, Device
 from carbonreport.units import seconds_from_nanoseconds
@@ -20,6 +21,7 @@ GAIN = (0.5, 2.0)
 # Columns of /proc/stat (proc(5)): user nice system idle iowait irq softirq steal; guest time is inside user's.
 COLUMNS = 8
 NOT_BUSY = (3, 4, 7)
+ALONE_FROM = 0.9  # part of the busy time of the counted CPUs from which on the run counts as alone
 
 
 def create(options: Mapping[str, str]) -> Meter:
@@ -31,7 +33,8 @@ def create(options: Mapping[str, str]) -> Meter:
     Raises:
         MeterError: One is missing or is no number.
     """
-    return HostModel(idle_watts=_watts(options, "idle_watts"), busy_watts=_watts(options, "busy_watts"))
+    roots = roots_of_run(os.environ, os.getpid(), os.getppid())
+    return HostModel(idle_watts=_watts(options, "idle_watts"), busy_watts=_watts(options, "busy_watts"), roots=roots)
 
 
 def available() -> str | None:
@@ -50,6 +53,8 @@ class HostModel:
         idle_watts: Power of the whole host's processors at rest; None for a published mean per CPU. [W]
         busy_watts: The same with every CPU busy. [W]
         cpuinfo: Where the model of the processor stands.
+        roots: Process ids at the top of the run, to tell whether others kept the CPUs busy; none where nobody asks.
+        proc: Linux's /proc, for them.
     """
 
     period_s: float | None = None
@@ -61,6 +66,8 @@ class HostModel:
         idle_watts: float | None = None,
         busy_watts: float | None = None,
         cpuinfo: Path = CPUINFO,
+        roots: tuple[int, ...] = (),
+        proc: Path = PROC,
     ) -> None:
         if (idle_watts is None) != (busy_watts is None):
             raise MeterError("idle_watts and busy_watts go together: give both or neither")
@@ -74,6 +81,7 @@ class HostModel:
         self._joules = 0.0
         self._first: list[Reading] = []
         self._notes: list[Note] = []
+        self._share = RunShare(roots, proc, self._busy_and_all)
 
     def environment(self) -> Mapping[str, str]:
         """Model of the processor, where the kernel says."""
@@ -88,6 +96,7 @@ class HostModel:
             raise MeterError(f"{self._stat} tells nothing of the CPUs that the program may use")
         self._watts = self._of_counted(len(self._cpus), len(every))
         self._clock, self._before = clock, (*_sum(every, self._cpus), clock.clock.awake_ns())
+        self._share.look(clock.offset_s())
         self._first = [Reading("host-model", clock.offset_s(), 0.0)]
         self._notes = [Note("host-modelled", self._words())]
         name = ", ".join(word for word in (f"{len(self._cpus)} logical CPUs (model)", _processor(self._cpuinfo)) if word)
@@ -99,6 +108,8 @@ class HostModel:
             raise MeterError("the meter was polled before it was opened")
         readings, notes = self._first, self._notes
         self._first, self._notes = [], []
+        self._share.look(self._clock.offset_s(), is_last=is_last)
+        notes = [*notes, *(self._shared() if is_last else ())]
         now = (*_sum(_times(self._stat, self._cpus), self._cpus), self._clock.clock.awake_ns())
         busy, jiffies, awake_ns = (b - a for a, b in zip(self._before, now, strict=True))
         if jiffies > 0:
@@ -112,6 +123,19 @@ class HostModel:
     def close(self) -> None:
         """See Meter: nothing is held."""
 
+    def _busy_and_all(self) -> tuple[int, int]:
+        """Jiffies of the counted CPUs since boot."""
+        cpus = self._cpus or frozenset()
+        return _sum(_times(self._stat, cpus), cpus)
+
+    def _shared(self) -> list[Note]:
+        """Says how much of the busy time was the run's own, where others had a good part of it."""
+        own = self._share.share()
+        if own is None or own >= ALONE_FROM:
+            return []
+        text = f"the run's own processes had {own * 100:.0f} % of the busy time of the CPUs that it may use; the model's energy holds that of others too"
+        return [Note("shared-host", text)]
+
     def _of_counted(self, counted: int, every: int) -> tuple[float, float]:
         idle_watts, busy_watts = self._host_watts
         if idle_watts is None or busy_watts is None:
@@ -122,7 +146,8 @@ class HostModel:
         idle_watts, busy_watts = self._watts
         whose = "Cloud Carbon Footprint's mean per vCPU" if self._host_watts[0] is None else "the site's figures"
         count = len(self._cpus or ())
-        return f"{count} logical CPUs at {idle_watts:.1f} W idle and {busy_watts:.1f} W busy, by share of busy time ({whose})"
+        cpus = "1 logical CPU" if count == 1 else f"{count} logical CPUs together"
+        return f"{cpus} at {idle_watts:.1f} W idle and {busy_watts:.1f} W busy, by share of busy time ({whose})"
 
 
 def _times(stat: Path, cpus: frozenset[int] | None = None) -> dict[int, tuple[int, int]]:

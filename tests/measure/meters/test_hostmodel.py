@@ -105,9 +105,52 @@ def test_the_model_is_noted_once_and_has_a_wide_interval(tmp_path):
     notes = host.meter.poll(is_last=False).notes
 
     assert [note.slug for note in notes] == ["host-modelled"]
-    assert "3.0 W idle and 14.0 W busy" in notes[0].text
+    assert "4 logical CPUs together at 3.0 W idle and 14.0 W busy" in notes[0].text
     assert (device.method, device.origin, device.gain_low, device.gain_high) == ("model", "estimated", 0.5, 2.0)
     assert host.meter.poll(is_last=True).notes == ()
+
+
+class Tree:
+    """The processor time of one process, in jiffies."""
+
+    def __init__(self, root):
+        self.root = root / "proc"
+        (self.root / "10/task/10").mkdir(parents=True)
+        (self.root / "10/task/10/children").write_text("")
+
+    def used(self, jiffies):
+        (self.root / "10/stat").write_text(f"10 (a) S 1 1 1 0 -1 0 0 0 0 0 {jiffies} 0 0 0 20 0 1 0\n")
+
+
+def notes_of_a_run(tmp_path, own, busy, *, cpus=ALL):
+    """Notes of the last poll after 20 s, of which the run's processes had some jiffies."""
+    tree = Tree(tmp_path)
+    tree.used(500)
+    host = Host(tmp_path, cpus=cpus, roots=(10,), proc=tree.root)
+    host.meter.open(host.run_clock)
+    host.meter.poll(is_last=False)
+    host.advance(20, busy)
+    tree.used(500 + own)
+    return host.meter.poll(is_last=True).notes
+
+
+def test_what_others_did_meanwhile_is_told_with_the_runs_own_part(tmp_path):
+    (note,) = notes_of_a_run(tmp_path, 500, {0: 1.0, 1: 0.0, 2: 0.0, 3: 0.0})
+
+    assert note.slug == "shared-host"
+    assert note.text.startswith("the run's own processes had 25 % of the busy time of the CPUs that it may use; ")
+
+
+def test_a_run_that_kept_its_cpus_busy_itself_says_nothing(tmp_path):
+    assert notes_of_a_run(tmp_path, 1900, {0: 1.0, 1: 0.0, 2: 0.0, 3: 0.0}) == ()
+
+
+def test_the_work_of_others_on_cpus_that_do_not_count_is_not_told(tmp_path):
+    assert notes_of_a_run(tmp_path, 2000, {0: 1.0, 1: 1.0, 2: 1.0, 3: 1.0}, cpus=frozenset({0})) == ()
+
+
+def test_a_quiet_machine_has_no_others(tmp_path):
+    assert notes_of_a_run(tmp_path, 1, {0: 0.03, 1: 0.0, 2: 0.0, 3: 0.0}) == ()
 
 
 def test_a_system_without_proc_is_an_error(tmp_path):
