@@ -27,14 +27,16 @@ class JournalFile:
         """Keep a line; it is on the disk when this returns.
 
         Raises:
-            OutputError: It does not fit there; what was cut off is taken away when the journal is opened again.
+            OutputError: It does not fit there; the journal stays as it was.
         """
-        content = line + b"\n"
+        content, before = line + b"\n", os.fstat(self._file).st_size
         try:
             if os.write(self._file, content) < len(content):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             os.fsync(self._file)
         except OSError as error:
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._file, before)
             raise OutputError(f"cannot write {self._path}: {error.strerror or error}") from error
 
 
@@ -61,6 +63,8 @@ def opened_file(path: Path, called: str) -> Iterator[JournalFile]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
+            if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
+                raise OutputError(f"cannot lock {path}: {error.strerror or error}; give an --out on a file system with locks") from error
             raise CarbonreportError(f"another process goes on with {called} now; wait for it, or give another --out") from error
         yield JournalFile(path, file, _whole_lines(file))
     finally:

@@ -73,13 +73,18 @@ def _state(device: str, knobs: Knobs, controller: Controller, environ: Mapping[s
     state = controller.read(device)
     if lease is not None and left.outcome == "still-held":
         _refuse_held(lease, knobs, state.label)
+        _refuse_out_of_range(state, knobs)  # as the board is now: somebody may have lowered its limit since
         state = state if lease.before_watts is None else replace(state, limit_watts=lease.before_watts)
     if lease is not None and left.outcome == "would-restore":
         state = _put_back(lease, state, say)
+    _refuse_out_of_range(state, knobs)
+    return state
+
+
+def _refuse_out_of_range(state: BoardState, knobs: Knobs) -> None:
     why = refusal(state, knobs)
     if why:
         raise ControlRefused(f"{why}; nothing would be set on any GPU")
-    return state
 
 
 def _left(device: str, controller: Controller, environ: Mapping[str, str]) -> tuple[GivenBack, Lease | None]:

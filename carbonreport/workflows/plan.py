@@ -48,10 +48,14 @@ def _unjudged(prepared: Prepared) -> tuple[str, ...]:
 
 
 def _guessed_memory(plan: Plan, prepared: Prepared) -> tuple[str, ...]:
-    if not prepared.is_measured or not is_memory_guessed(plan, prepared.switching):
+    if not is_memory_guessed(plan, prepared.switching):
         return ()
-    told = "no change of the memory clock was measured: it was taken to be as fast as one of the cores, and the plan is not followed on a board"
-    return (f"{told}; give plan latency a target with a memory clock",)
+    taken = "a change of the memory clock was taken to be as fast as one of the cores"
+    if not prepared.is_measured:
+        return (f"nobody gave --memory-latency: {taken}",)
+    return (
+        f"no change of the memory clock alone was measured: {taken}, and the plan is not followed on a board; give plan latency such a target",
+    )
 
 
 def make_frontier(ask: PlanAsk, slowdowns: Sequence[float] = SLOWDOWNS) -> tuple[tuple[FrontierPoint, ...], Prepared]:
@@ -66,6 +70,7 @@ def make_frontier(ask: PlanAsk, slowdowns: Sequence[float] = SLOWDOWNS) -> tuple
     missing = sorted(set(slowdowns) - {point.slowdown for point in points})
     if missing:
         notes.append(f"left out, as no plan reaches them: slowdowns of {', '.join(f'{100 * slowdown:+g} %' for slowdown in missing)}")
+    notes += dict.fromkeys(note for point in points for note in _guessed_memory(point.plan, prepared))
     if noise_of(prepared.table) is not None:
         notes.append(
             "nothing is kept back for the noise of the table on this frontier, and its savings promise too much; plan solve keeps a margin"

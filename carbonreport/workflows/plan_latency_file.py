@@ -93,7 +93,9 @@ def latencies_of(file: LatencyFile) -> tuple[Latency, Latency | None, tuple[tupl
     if not own:
         raise PlanError("the file has no latency that was measured; give --latency, or leave both out for what is assumed of the board")
     core = [latency for pair, latency in own if pair.sm_mhz is not None or pair == UNLOCKED]
-    memory = [latency for pair, latency in own if pair.mem_mhz is not None]
+    memory = [
+        latency for pair, latency in own if pair.mem_mhz is not None and pair.sm_mhz is None
+    ]  # others are begun at the same memory clock
     return _pooled(core or memory, source), _pooled(memory, source) if memory else None, tuple(own)
 
 

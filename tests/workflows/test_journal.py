@@ -101,3 +101,21 @@ def test_a_full_disk_is_one_line_with_the_path(tmp_path):
             JournalFile(tmp_path, full).append(b"one")
     finally:
         os.close(full)
+
+
+def test_a_line_that_did_not_fit_leaves_the_journal_as_it_was(tmp_path):
+    program = (
+        "import resource, signal, sys; from pathlib import Path\n"
+        "from carbonreport.errors import OutputError; from carbonreport.workflows.journal import opened_file\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "path = Path(sys.argv[1])\n"
+        "with opened_file(path, 'the work') as journal:\n"
+        "    journal.append(b'one'); resource.setrlimit(resource.RLIMIT_FSIZE, (6, -1))\n"
+        "    try: journal.append(b'a line that is too long')\n"
+        "    except OutputError: print('refused')\n"
+        "    resource.setrlimit(resource.RLIMIT_FSIZE, (-1, -1)); journal.append(b'two')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program, str(tmp_path / "j")], capture_output=True, text=True, timeout=60, check=True)
+
+    assert done.stdout == "refused\n"
+    assert (tmp_path / "j").read_bytes() == b"one\ntwo\n"

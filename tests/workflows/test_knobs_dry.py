@@ -100,6 +100,15 @@ def test_other_knobs_would_refuse_the_run_and_the_same_are_shared(here):
         assert here.dry(CAP)[-2:] == [f"would put its limit back to 650 W on {BOARD}", "this user may set it as root"]
 
 
+def test_a_limit_that_somebody_lowered_since_would_refuse_the_run_as_it_does_the_run_itself(here):
+    with here.held(CAP):
+        here.fake.boards[BOARD] = replace(here.fake.boards[BOARD], limit_watts=250.0)
+        with pytest.raises(ControlError, match="would be refused: .*250 W"):
+            here.dry(CAP)
+        with pytest.raises(ControlError, match="250 W"), here.held(CAP):
+            pass
+
+
 def test_what_a_board_does_not_take_would_refuse_the_run(here):
     with pytest.raises(
         ControlError, match=r"^would be refused: .*takes power caps of 200 to 700 W, not 100 W; nothing would be set on any GPU$"

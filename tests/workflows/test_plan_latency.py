@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 
 import msgspec
 import pytest
@@ -10,7 +11,7 @@ from pytest import approx
 
 from carbonreport.plan.table import ClockPair, PlanError
 from carbonreport.plan_file import BoundTo, read_plan
-from carbonreport.workflows.plan import make_plan
+from carbonreport.workflows.plan import make_frontier, make_plan
 from carbonreport.workflows.plan_ask import PlanAsk
 from carbonreport.workflows.plan_chosen import chosen
 from carbonreport.workflows.plan_keep import keep_plan
@@ -122,14 +123,28 @@ def test_memory_clocks_are_changed_on_a_board_only_where_that_was_measured(tmp_p
         "b,1,auto,auto,1.0,100\nb,1,auto,2201,1.5,60\n"
     )  # fmt: skip
     core, memory = Seen(1200, None, 8, 8, 1e-4, 1e-4, 1e-4, 1e-4), Seen(None, 2201, 8, 8, 1e-3, 1e-3, 1e-3, 1e-3)
-    for rows, is_followed in (((core,), False), ((core, memory), True)):
+    both = Seen(1200, 2201, 8, 8, 1e-4, 1e-4, 1e-4, 1e-4)  # measured from another pair of that memory clock
+    for rows, is_followed in (((core,), False), ((core, both), False), ((core, memory), True)):
         write_latencies(file_of(*rows), tmp_path / "l.json")
         ask = PlanAsk(tmp_path / "table.csv", latencies=tmp_path / "l.json")
         answer = make_plan(ask, 0.01)
         keep_plan(answer, ask, tmp_path / "plan.json")
         plan = read_plan(tmp_path / "plan.json")
         assert (plan.switches, chosen(plan).follow is not None) == (2, is_followed)
-        assert any("no change of the memory clock was measured" in note for note in answer.notes) is not is_followed
+        assert any("no change of the memory clock alone was measured" in note for note in answer.notes) is not is_followed
+
+
+def test_a_typed_latency_says_what_was_taken_for_the_memory_clock(tmp_path):
+    (tmp_path / "table.csv").write_text(
+        "kernel,count,sm_mhz,mem_mhz,seconds,joules\n"
+        "a,1,auto,auto,1.0,100\na,1,auto,2201,1.0,50\n"
+        "b,1,auto,auto,1.0,100\nb,1,auto,2201,1.5,60\n"
+    )  # fmt: skip
+    ask = PlanAsk(tmp_path / "table.csv", latency_s=1e-4)
+    _, prepared = make_frontier(ask, (0.0, 0.01))
+    for notes in (make_plan(ask, 0.01).notes, prepared.notes):
+        assert [note for note in notes if note.startswith("nobody gave --memory-latency")]
+    assert not any("memory-latency" in note for note in make_plan(replace(ask, memory_latency_s=1e-3), 0.01).notes)
 
 
 def test_least_energy_times_time_says_that_noise_is_left_out(tmp_path):
