@@ -7,6 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 
 _TABLE = Path(__file__).resolve().parent / "data" / "boards.csv"
+_MOST_NEAREST, _MOST_SPELLINGS = 3, 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +33,8 @@ def find_board(name: str) -> Board:
     found = boards.get(_key(name))
     if found is not None:
         return found
-    near = difflib.get_close_matches(_key(name), boards, n=3, cutoff=0.3)
-    return Board(name, None, "", tuple(boards[key].name for key in near))
+    near = difflib.get_close_matches(_key(name), boards, n=_MOST_SPELLINGS, cutoff=0.3)  # a board has several
+    return Board(name, None, "", tuple(dict.fromkeys(boards[key].name for key in near))[:_MOST_NEAREST])
 
 
 @lru_cache(maxsize=1)

@@ -10,7 +10,23 @@ from carbonreport.model.run import RUN_KINDS, RunKind
 from carbonreport.workflows.place import PlaceOptions
 
 
-@click.command("estimate")
+class AllMissing(click.Command):
+    """Names every option that is missing at once, not the first alone."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """See click.Command."""
+        given = list(args)  # parsing takes them away
+        try:
+            return super().parse_args(ctx, args)
+        except click.MissingParameter:
+            values, _, _ = self.make_parser(ctx).parse_args(given)
+            missing = [param.opts[0] for param in self.params if param.required and param.name not in values]
+            if len(missing) < 2:
+                raise
+            raise click.UsageError(f"Missing options {', '.join(missing)}", ctx) from None
+
+
+@click.command("estimate", cls=AllMissing)
 @click.option("--gpu", required=True, metavar="NAME", help='Board, such as "A100-SXM4-80GB".')
 @click.option("--count", required=True, type=int, metavar="N", help="How many boards.")
 @click.option("--hours", required=True, type=float, metavar="H", help="Wall-clock hours.")

@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rich.table import Table
 
     from carbonreport.grid.look import Look
+    from carbonreport.model.series import Family
 
 _JSON = click.option("--json", "as_json", is_flag=True, help="The same as JSON.")
 
@@ -89,7 +92,7 @@ def next_hours(place: str, hours: int, grid: str | None, offline: bool, as_json:
 @_JSON
 def compare(places: tuple[str, ...], as_json: bool) -> None:
     """Compare zones: carbonreport grid compare DE FR SE."""
-    from carbonreport.grid.look import look
+    from carbonreport.grid.look import look, why_no_hours
 
     looks = [look(place, _year()) for place in places]
     if as_json:
@@ -103,16 +106,44 @@ def compare(places: tuple[str, ...], as_json: bool) -> None:
         zone = looked.profile
         table.add_row(zone.zone, zone.name, f"{looked.level:.0f}", str(looked.year), span, *hours)
     _print(table)
-    families = [str(looked.profile.family) for looked in looks]
+    _print_kinds(looks)
+    for why, zones in _zones_by(looks, why_no_hours):
+        if why:
+            click.echo(f"No swing and no hours of {zones}: {why}.")
+    for source, zones in _zones_by(looks, lambda looked: looked.profile.source):
+        click.echo(f"Data of {zones}: {source}")
+
+
+def _print_kinds(looks: "list[Look]") -> None:
+    """What the numbers are, or that they are of different kinds."""
+    from carbonreport.render.digits import mass_name
+    from carbonreport.render.words import capital
+
+    families = [looked.profile.family for looked in looks]
     if len(set(families)) > 1:
-        odd = ", ".join(f"{looked.profile.zone} {looked.profile.family}" for looked in looks)
+        odd = ", ".join(f"{looked.profile.zone} {_family(looked.profile.family)}" for looked in looks)
         click.echo(f"Numbers of different kinds, not to be compared with each other: {odd}.")
-    else:
-        click.echo(
-            f"{families[0].capitalize()} gCO2e: what a run is charged. What power plants burn more for one more run is another number."
-        )
-    for source in dict.fromkeys(looked.profile.source for looked in looks):
-        click.echo(f"Data: {source}")
+        return
+    gram = mass_name(f"g{families[0].gas}")
+    click.echo(
+        f"{capital(_family(families[0]))}, {gram}: what a run is charged. What power plants burn more for one more run is another number."
+    )
+
+
+def _family(family: "Family") -> str:
+    from carbonreport.render.words import family_in_words
+
+    return family_in_words(family) + ("" if family.gas == "CO2e" else ", CO₂ alone")
+
+
+def _zones_by(looks: "list[Look]", text_of: "Callable[[Look], str]") -> list[tuple[str, str]]:
+    """Each text once, with the zones of which it is said."""
+    from carbonreport.render.words import listed
+
+    zones: dict[str, list[str]] = {}
+    for looked in looks:
+        zones.setdefault(text_of(looked), []).append(looked.profile.zone)
+    return [(text, listed(of_it)) for text, of_it in zones.items()]
 
 
 @command.command("cache")
@@ -157,11 +188,13 @@ def _plot(looked: "Look", path: Path, month: int | None) -> None:
 
 def _print_look(looked: "Look", month: int | None) -> None:
     from carbonreport.grid.look import MONTHS, trust_in_words
+    from carbonreport.render.digits import mass_name
 
     zone = looked.profile
-    click.echo(f"{zone.zone}, {zone.name}: {looked.level:.0f} g{zone.family.gas}/kWh in {looked.year} ({zone.family})")
+    unit = mass_name(f"g{zone.family.gas}/kWh")
+    click.echo(f"{zone.zone}, {zone.name}: {looked.level:.0f} {unit} in {looked.year} ({_family(zone.family)})")
     if looked.direct is not None:
-        click.echo(f"direct emissions alone: {looked.direct:.0f} gCO2e/kWh{f' ({looked.direct_because})' if looked.direct_because else ''}")
+        click.echo(f"direct emissions alone: {looked.direct:.0f} {unit}{f' ({looked.direct_because})' if looked.direct_because else ''}")
     if looked.curves is not None:
         table = _table("hour", *([MONTHS[month - 1]] if month else [*(name[:3] for name in MONTHS), "mean"]))
         columns = [looked.curve(month)] if month else [*looked.curves, looked.curve()]

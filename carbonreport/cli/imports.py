@@ -181,7 +181,9 @@ def _print(path: Path, found: "Imported") -> None:
     joules = found.it_joules
     energy = "no energy" if joules is None else f"{kwh(joules):.6g} kWh ({found.method})"
     runs = len(found.runs) + len(found.undated)
-    click.echo(f"{path}: {found.format}, {energy}, {runs} run{'s' * (runs != 1)}, {found.rows} rows, {len(found.rejected)} not used")
+    rows = f"{found.rows} row{'s' * (found.rows != 1)}"
+    unused = "" if joules is None and not found.rejected else f", {len(found.rejected)} not used"  # without energy none is used
+    click.echo(f"{path}: {found.format}, {energy}, {runs} run{'s' * (runs != 1)}, {rows}{unused}")
     for note in found.notes:
         if note.slug != "import-no-energy":  # its reason ends the report, on standard error
             click.echo(f"  {note.slug}: {note.text}")

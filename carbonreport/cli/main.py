@@ -76,7 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         code = cli.main(args=None if arguments is None else list(arguments), prog_name="carbonreport", standalone_mode=False)
         sys.stdout.flush()
     except click.UsageError as error:
-        _say(f"{error.format_message().rstrip('.')}; see {error.ctx.command_path if error.ctx else 'carbonreport'} -h")
+        _say(f"{error.format_message().rstrip('.')}{_dashes(error)}; see {error.ctx.command_path if error.ctx else 'carbonreport'} -h")
         sys.exit(error.exit_code)
     except click.ClickException as error:
         _say(error.format_message())
@@ -100,6 +100,14 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         _say(str(error))
         sys.exit(1)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _dashes(error: click.UsageError) -> str:
+    """The way out where an option that we do not know may be one of the command that is to be run."""
+    if not isinstance(error, click.NoSuchOption) or error.ctx is None:
+        return ""
+    runs_another = any(param.type is click.UNPROCESSED for param in error.ctx.command.params if isinstance(param, click.Argument))
+    return f"; options of the command go behind --: {error.ctx.command_path} … -- COMMAND {error.option_name} …" if runs_another else ""
 
 
 def _drop_output() -> None:

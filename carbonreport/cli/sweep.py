@@ -60,7 +60,7 @@ class Caps(click.ParamType):  # type: ignore[type-arg]
 @click.option("--out", type=click.Path(path_type=Path), default="sweep", show_default=True, metavar="DIR", help="Records and journal.")
 @click.option("--json", "json_path", type=click.Path(path_type=Path), metavar="FILE.json", help="Write the outcome, for `when --sweep`.")
 @click.option("--plot", type=click.Path(path_type=Path), metavar="FILE.svg", help="Draw energy against time.")
-@click.option("--interval", metavar="S", default=1.0, show_default=True, type=Finite(), help="Seconds between polls, 0.1 to 2.")
+@click.option("--interval", metavar="S", default=1.0, show_default=True, type=Finite(0.1, 2), help="Seconds between polls.")
 @click.option("--dry-run", is_flag=True, help="Say what would be set, set nothing, and run COMMAND without a cap alone.")
 @place_options()
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)

@@ -151,7 +151,7 @@ def when_table(answer: "Answer") -> str:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for i, column in enumerate(("", "zone", "start", "energy", "emissions", "saving [90 %]", "chance", "ends later", "")):
         table.add_column(column, justify="left" if i in (0, 1, 2, 8) else "right", no_wrap=True)
-    for option in (answer.now, *answer.options):
+    for option in (answer.now, *(option for option in answer.options if not _is_now(option, answer.now))):
         start = datetime.fromtimestamp(option.start_s, UTC).astimezone(ZoneInfo(option.time_zone))
         cells = [
             _way(option),
@@ -173,6 +173,11 @@ def when_table(answer: "Answer") -> str:
     with console.capture() as captured:
         console.print(table)
     return captured.get()
+
+
+def _is_now(option: "Option", now: "Option") -> bool:
+    """Whether the best start in one piece is that of now, which has its row."""
+    return option.action == "shift" and option.runs == now.runs
 
 
 def saved_in_words(answer: "Answer", option: "Option") -> str:

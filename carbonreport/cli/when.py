@@ -176,6 +176,7 @@ def _gpu_share(record: "RunRecord | None", given: float | None) -> float | None:
 
 def _print(answer: "Answer") -> None:
     from carbonreport.cli.tables import saved_in_words, when_table
+    from carbonreport.render.words import clock_name
 
     click.echo(when_table(answer), nl=False)
     click.echo(f"{answer.verdict}: {answer.because}")
@@ -190,9 +191,10 @@ def _print(answer: "Answer") -> None:
                 f"    carbonreport run --power-cap {best.cap_watts:g} -- …    (needs the right to set caps: carbonreport doctor; taken back at the end)"
             )
         if best.start_s > answer.now.start_s:
-            click.echo(f"    sbatch --begin={local:%Y-%m-%dT%H:%M:%S} …")
+            click.echo(f"start it by this machine's clock, {clock_name(local)}, with one of:")
+            click.echo(f"    sbatch --begin={local:%Y-%m-%dT%H:%M} …")
             click.echo(f"    at -t {local:%Y%m%d%H%M}")
-            click.echo(f"    cron: {local:%M %H %d %m} *")
+            click.echo(f"    cron: {local:%M %H %d %m} *    (fires every year: take it out afterwards)")
     told = best or answer.shift
     second = None if told is None or told.runs == answer.now.runs else answer.second(told)
     if second is not None:

@@ -8,6 +8,7 @@ from statistics import NormalDist
 import numpy as np
 
 from carbonreport.combine.intervals import Z90, grid_sd
+from carbonreport.errors import UnknownZone
 from carbonreport.grid.sources.embedded import LEAST_DIRECT_SHARE, EmbeddedGrid
 from carbonreport.grid.zones import DATA, ZoneRow, all_zones, resolve_zone
 from carbonreport.model.series import Array, GridErrors, SeasonalProfile
@@ -102,16 +103,23 @@ def look(text: str, year_now: int, grid: EmbeddedGrid | None = None) -> Look:
 
 
 def find(text: str | None = None) -> list[ZoneRow]:
-    """Zones whose code or name holds a text, or that are called so elsewhere; all without one."""
+    """The zone that a text means, then those whose code or name holds it; all without one.
+
+    Raises:
+        UnknownZone: There is none; it names the nearest.
+    """
     rows = list(all_zones(DATA))
     if not text:
         return rows
     word = text.strip().casefold()
     found = [row for row in rows if word in row.code.casefold() or word in row.name.casefold()]
-    if found:
+    try:
+        meant = resolve_zone(text)
+    except UnknownZone:
+        if not found:
+            raise
         return found
-    code = resolve_zone(text)  # raises with the nearest names
-    return [row for row in rows if row.code == code]
+    return [*(row for row in rows if row.code == meant), *(row for row in found if row.code != meant)]
 
 
 def _sd(errors: GridErrors, length_h: int) -> float:
@@ -134,11 +142,7 @@ def _direct(profile: SeasonalProfile, grid: EmbeddedGrid) -> tuple[float | None,
 def trust_in_words(looked: Look) -> Sequence[str]:
     """What the profile can and cannot tell, in sentences."""
     marks = looked.profile.marks
-    said = []
-    if "constant" in marks:
-        said.append("Its hourly data hardly change; only the yearly mean is used.")
-    elif looked.curves is None:
-        said.append("It has no hourly data; only the yearly mean is used.")
+    said = [f"{why[0].upper()}{why[1:]}."] if (why := why_no_hours(looked)) else []
     if looked.profile.weekend_ratio is not None:
         said.append(f"The curve is that of the mean day; {_weekends(looked.profile.weekend_ratio)}. Holidays are not known.")
     if "estimated" in marks:
@@ -150,8 +154,15 @@ def trust_in_words(looked: Look) -> Sequence[str]:
     day = looked.day()
     if day is not None:
         said.append(f"On a given day the best hour is cleaner than the worst with a chance of {day.chance * 100:.0f} %.")
-        said.append("Months differ from year to year by 1-20 %; the level is that of the year named.")
+        said.append("Months differ from year to year by 1–20 %; the level is that of the year named.")
     return said
+
+
+def why_no_hours(looked: Look) -> str:
+    """Why there is no day curve to trust, "" where there is one."""
+    if "constant" in looked.profile.marks:
+        return "its hourly data hardly change; only the yearly mean is used"
+    return "it has no hourly data; only the yearly mean is used" if looked.curves is None else ""
 
 
 def _weekends(ratio: Array) -> str:
@@ -159,7 +170,8 @@ def _weekends(ratio: Array) -> str:
     low, high = (round((value - 1) * 100) for value in (float(ratio.min()), float(ratio.max())))
     if low == high == 0:
         return "Saturdays and Sundays differ from workdays by under 1 %"
-    return f"Saturdays and Sundays differ from workdays by {low:+d} % ({int(ratio.argmin())}:00) to {high:+d} % ({int(ratio.argmax())}:00)"
+    least, most = (f"{percent:+d} %".replace("-", "−") for percent in (low, high))
+    return f"Saturdays and Sundays differ from workdays by {least} ({int(ratio.argmin())}:00) to {most} ({int(ratio.argmax())}:00)"
 
 
 def _length(hours: int) -> str:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from carbonreport.importers.cells import number
+from carbonreport.importers.codecarbon_boards import boards_of
 from carbonreport.importers.curves import Curve
 from carbonreport.importers.drafts import Load
 from carbonreport.importers.tables import Row
@@ -80,8 +81,9 @@ def loads_of(rising: Sequence[Entry], start_s: float, row: Row, *, is_whole: boo
     loads = []
     for part, model, kind in PARTS:
         if last.parts.get(part):
-            name = (row.get(model) if is_whole else "") or part.upper()
-            loads.append(Load(f"{part} {name}", name, kind, "reported", source, _curve(rising, part, start_s, scale)))
+            text = (row.get(model) if is_whole else "") or part.upper()
+            name, count, _ = boards_of(text, row.get("gpu_count") if is_whole else "") if kind == "gpu" else (text, 1, "")
+            loads.append(Load(f"{part} {text}", name, kind, "reported", source, _curve(rising, part, start_s, scale), count))
     return loads or [Load("machine", "machine as CodeCarbon counts it", "node", "reported", source, _curve(rising, None, start_s))]
 
 

@@ -112,6 +112,21 @@ def shown(quantity: Quantity, *, beside: Quantity | None = None) -> Shown:
     return Shown(_at(value, place), _at(low, place), _at(high, place), unit, False)
 
 
+def spread_shown(mean: Quantity) -> Shown:
+    """A mean with the least and the most that were seen. These are no interval: however wide they are, the mean keeps its digits.
+
+    Args:
+        mean: The mean, with the least and the most as its two ends.
+    """
+    if mean.high <= _WIDE * mean.low:
+        return shown(mean)
+    unit, size = _unit_of(mean.unit, mean.value)
+    value, low, high = mean.value / size, mean.low / size, mean.high / size
+    place = _MOST_DIGITS - 1 - _exponent(value)
+    low_text = _at(low, place) if low == 0 or round(low, place) else _rough(low)
+    return Shown(_at(value, place), low_text, _at(high, place), unit, False)
+
+
 def plain(value: float, digits: int = _MOST_DIGITS) -> str:
     """A number without an interval, rounded to significant digits."""
     return _significant(value, digits)

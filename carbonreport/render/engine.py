@@ -51,6 +51,12 @@ def suffixes(folder: Path) -> tuple[str, ...]:
     return tuple(sorted(f".{name[len(_BEGIN) : -len(_END)]}" for name in names if len(name) > len(_BEGIN) + len(_END)))
 
 
+def writes(folder: Path) -> tuple[str, ...]:
+    """Suffixes of the files that a style can be written to: those of its templates, a PDF of its HTML, and the numbers, which need none."""
+    own = suffixes(folder)
+    return tuple(sorted({*own, ".json", *([".pdf"] if ".html" in own else [])}))
+
+
 def about(folder: Path) -> str:
     """What a style is for, in one line; "" where it does not say."""
     path = folder / _ABOUT
@@ -66,7 +72,7 @@ def fill(style: str, template: str, escape: Callable[[str], str], values: dict[s
     folder = style_folder(style)
     if not (folder / template).is_file():
         suffix = f".{template.removeprefix(_BEGIN).removesuffix(_END)}"
-        raise OutputError(f"style {style!r} has no {suffix}: it has {', '.join(suffixes(folder))}")
+        raise OutputError(f"style {style!r} has no {suffix}: it has {', '.join(writes(folder))}")
     try:
         return _environment(folder, escape, is_tex).get_template(template).render(**values)
     except jinja2.TemplateNotFound as error:

@@ -1,5 +1,7 @@
 """Draws the picture of a frontier as SVG, with the means of `plots.py`."""
 
+import numpy as np
+
 from carbonreport.errors import MissingExtra
 from carbonreport.render.pictures import Picture
 from carbonreport.render.pictures_plan import TITLE, FrontierNumbers, frontier_caption, frontier_in_words
@@ -7,6 +9,7 @@ from carbonreport.render.pictures_svg import INK, cleaned
 from carbonreport.render.plots import figure, is_available, saved
 
 _LINES = ("-", "--", ":", "-.")
+_ROOM = 1.2  # of the last slowdown, so that its step is seen
 
 
 def frontier_picture(numbers: FrontierNumbers) -> Picture:
@@ -19,12 +22,15 @@ def frontier_picture(numbers: FrontierNumbers) -> Picture:
         raise MissingExtra("a picture", "plots")
     with figure(3.0) as drawn:
         axes = drawn.subplots()
+        allowed, end = numbers.allowed_percent, float(numbers.allowed_percent[-1]) * _ROOM
         for (name, values), line in zip(numbers.lines, _LINES, strict=False):
-            axes.step(numbers.allowed_percent, values, where="post", color=INK, linestyle=line, linewidth=1.2, label=name)
+            axes.step(
+                np.append(allowed, end), np.append(values, values[-1]), where="post", color=INK, linestyle=line, linewidth=1.2, label=name
+            )
         axes.axhline(0, color=INK, linewidth=0.5)
         axes.set_xscale("symlog", linthresh=0.5)
-        axes.set_xlim(float(numbers.allowed_percent[0]), float(numbers.allowed_percent[-1]))
-        axes.set_xticks(numbers.allowed_percent, [f"{percent:g}" for percent in numbers.allowed_percent])
+        axes.set_xlim(float(allowed[0]), end)
+        axes.set_xticks(allowed, [f"{percent:g}" for percent in allowed])
         axes.set_xlabel("Allowed slowdown, %")
         axes.set_ylabel("Energy, %")
         axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, borderaxespad=0.2)

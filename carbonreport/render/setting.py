@@ -103,6 +103,11 @@ def typed_in_runs(runs: Sequence[ChargedRun]) -> list[ChargedRun]:
     return [c for c in runs if c.run.devices and all(_is_typed_in(d) for d in c.run.devices)]
 
 
+def imported_runs(runs: Sequence[ChargedRun]) -> list[ChargedRun]:
+    """Those that were read from a log of another tool."""
+    return [c for c in runs if any(note.slug == "imported-log" for note in c.run.notes)]
+
+
 def read_time(footprint: Footprint, runs: Sequence[ChargedRun]) -> float:
     """Part of the devices' time with a reading, 0 to 1; hours that somebody typed in have none."""
     asked, typed_in = (math.fsum(c.run.duration_s * len(c.run.devices) for c in some) for some in (runs, typed_in_runs(runs)))

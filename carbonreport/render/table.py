@@ -8,7 +8,7 @@ from carbonreport.model.footprint import ChargedRun, Footprint, GridUse, SpanEne
 from carbonreport.model.quantity import Quantity
 from carbonreport.model.run import DeviceKind
 from carbonreport.model.statement import Row, RunRow
-from carbonreport.render.digits import Shown, counted, duration, plain, shown
+from carbonreport.render.digits import Shown, counted, duration, plain, shown, spread_shown
 from carbonreport.render.paragraph_carbon import month_of
 from carbonreport.render.paragraph_energy import pue_basis
 from carbonreport.render.paragraph_purpose import item_energy
@@ -18,6 +18,7 @@ from carbonreport.render.setting import (
     gpu_count,
     gpus_by_name,
     host_count,
+    imported_runs,
     is_estimate,
     is_gpu_only,
     is_timeless,
@@ -121,9 +122,12 @@ def _facts(runs: Sequence[ChargedRun]) -> str:
 def _time(footprint: Footprint, runs: Sequence[ChargedRun]) -> Row:
     if is_timeless(footprint):
         return Row("Wall-clock", _UNKNOWN, known="omitted", source="no reading")
-    given_s = math.fsum(c.run.duration_s for c in typed_in_runs(runs))
-    known = "reported" if given_s > _SMALL_SHARE * footprint.run_seconds or is_estimate(footprint) else "measured"
-    source = f"{duration(given_s)} given by the author, the rest measured" if 0 < given_s < footprint.run_seconds else ""
+    given_s, logged_s = (math.fsum(c.run.duration_s for c in some) for some in (typed_in_runs(runs), imported_runs(runs)))
+    known = "reported" if given_s + logged_s > _SMALL_SHARE * footprint.run_seconds or is_estimate(footprint) else "measured"
+    parts = [f"{duration(given_s)} given by the author"] if given_s else []
+    parts += [f"{duration(logged_s)} read from logs"] if logged_s else []
+    rest = footprint.run_seconds - given_s - logged_s
+    source = "" if not parts or (rest <= 0 and len(parts) == 1) else ", ".join([*parts, *(["the rest measured"] if rest > 0 else [])])
     text = duration(footprint.run_seconds)
     if not footprint.gpu_seconds:
         return Row("Wall-clock", text, known=known, source=source)
@@ -219,9 +223,9 @@ def _each(group: Group) -> str:
 
 
 def spread_of(group: Group) -> Shown | None:
-    """Mean, least and most IT energy of one of several runs, with the digits that the spread allows; None for a single run."""
+    """Mean, least and most IT energy of one of several runs; None for a single run."""
     joules = [float(c.it_joules.sum()) for c in group.runs]
     if len(joules) < 2:
         return None
     whole, mean = group.footprint.it_joules, sum(joules) / len(joules)
-    return shown(Quantity(mean, min(joules), max(joules), "J", whole.origin, whole.source))
+    return spread_shown(Quantity(mean, min(joules), max(joules), "J", whole.origin, whole.source))

@@ -50,6 +50,9 @@ def load(path: str | Path) -> RunRecord:
         raise RecordError(f"cannot read {path}: {error.strerror or error}") from error
     lines, is_torn = _complete_lines(content)
     if not lines or not _is_record(lines[0]):
+        first = lines[0] if lines else content
+        if _is_cut_off(first):
+            raise RecordError(f"{path}: its first line is cut off after {len(first)} bytes; restore the file from a copy or leave it out")
         why = "its first line has no field 'carbonreport'" if content.strip() else "it is empty"
         raise RecordError(f"{path} is not a carbonreport record: {why}; records are the .jsonl files that `carbonreport run` writes")
     builder = _Builder(path, hashlib.sha256(content).hexdigest())
@@ -71,6 +74,17 @@ def _is_record(line: bytes) -> bool:
         return msgspec.json.decode(line, type=Probe).carbonreport is not None
     except (msgspec.DecodeError, UnicodeDecodeError):
         return False
+
+
+def _is_cut_off(line: bytes) -> bool:
+    """Whether a line begins as the first one of a record and ends too early."""
+    if not line.lstrip().startswith(b"{") or b'"carbonreport"' not in line:
+        return False
+    try:
+        msgspec.json.decode(line)
+    except msgspec.DecodeError as error:
+        return "truncated" in str(error)
+    return False
 
 
 class _Builder:

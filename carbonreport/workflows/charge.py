@@ -10,12 +10,14 @@ from carbonreport.combine.charge import charge
 from carbonreport.combine.footprint import total
 from carbonreport.combine.nested import counted_runs
 from carbonreport.errors import CarbonreportError, GridError
+from carbonreport.grid.beside import path_beside
 from carbonreport.grid.zones import WORLD_ZONE, resolve_zone
 from carbonreport.model.footprint import ChargedRun, Footprint
 from carbonreport.model.pue_model import is_modelled
 from carbonreport.model.run import RunRecord
 from carbonreport.render.words import listed
 from carbonreport.site import Site
+from carbonreport.store.tail import tail_path
 from carbonreport.workflows.grid import EMBEDDED, Loaded, SeriesOf, kept_hours, series_source
 from carbonreport.workflows.imports import runs_of
 from carbonreport.workflows.place import PlaceOptions, RenderPlace, rendering_place, site_of
@@ -58,7 +60,7 @@ class Charged:
 
 
 def load_records(paths: Sequence[str | Path], options: PlaceOptions | None = None) -> list[RunRecord]:
-    """Read records, and the runs of any log that an importer knows.
+    """Read records, and the runs of any log that an importer knows. What lies beside a given record under its name is no record itself.
 
     Args:
         paths: Records and logs.
@@ -70,7 +72,13 @@ def load_records(paths: Sequence[str | Path], options: PlaceOptions | None = Non
     """
     if not paths:
         raise CarbonreportError("no record given: name the .jsonl files that `carbonreport run` wrote, such as runs/*.jsonl")
-    return Loaded((Path(path), run) for path in paths for run in runs_of(path, options))
+    return Loaded((path, run) for path in _without_companions([Path(path) for path in paths]) for run in runs_of(path, options))
+
+
+def _without_companions(paths: Sequence[Path]) -> list[Path]:
+    """Paths without the tails and hours of records among them, which a pattern such as runs/* gives too."""
+    beside = {place(path) for path in paths if path.suffix == ".jsonl" for place in (tail_path, path_beside)}
+    return [path for path in paths if path not in beside]
 
 
 def charge_records(runs: Sequence[RunRecord], options: PlaceOptions, environ: Mapping[str, str] = os.environ) -> Charged:

@@ -163,14 +163,14 @@ def _extras(has_package: Callable[[str], bool]) -> list[Finding]:
 def _cannot_say(devices: tuple[Device, ...], findings: list[Finding]) -> list[str]:
     """What the next statement will list as omitted, estimated or assumed."""
     kinds = {device.kind for device in devices}
-    lines = [] if "gpu" in kinds else ["what GPUs used"]
+    lines = [] if "gpu" in kinds else ["how much energy the GPUs used"]
     if "cpu" not in kinds:
-        lines.append("what the processors used")
+        lines.append("how much energy the processors used")
     elif any(device.kind == "cpu" and device.method == "model" for device in devices):
-        lines.append("what the processors used, other than as a wide estimate")
+        lines.append("how much energy the processors used, other than as a wide estimate")
     if "dram" not in kinds:
-        lines.append("what the memory used")
-    lines.append("what power supplies, fans, storage and network used")
+        lines.append("how much energy the memory used")
+    lines.append("how much energy power supplies, fans, storage and network used")
     unknown = {finding.subject for finding in findings if finding.state == "unknown"}
     if "grid zone" in unknown or "place" in unknown:
         lines.append("where it ran: the world's average grid would be charged")

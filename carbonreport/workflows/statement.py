@@ -86,7 +86,7 @@ def write_statement(
     """
     style_folder(style)  # a wrong name is refused for formats without a style too
     words, footprint = told(charged, telling)
-    formats = {path: load_plugin("format", format_of(path)) for path in outputs}
+    formats = {path: load_plugin("format", format_of(path, style)) for path in outputs}
     missing = _take_out_missing(formats)
     pictures = _pictures(charged, words) if any(_wants_pictures(form) for form in formats.values()) else None
     texts: dict[Path, str | bytes] = {}

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from carbonreport.errors import OutputError
 from carbonreport.plugins import names
+from carbonreport.render.engine import style_folder, writes
 
 MARK = "written by carbonreport"
 _HEAD = 400  # bytes of a line that are looked at
@@ -14,12 +15,13 @@ _JSON_MARK = '"written_by": "carbonreport'
 _PDF_MARK = b"<xmp:CreatorTool>carbonreport "
 
 
-def format_of(path: Path) -> str:
-    """The format that a file's suffix names. Raises OutputError where it names none."""
+def format_of(path: Path, style: str) -> str:
+    """The format that a file's suffix names. Raises OutputError where it names none, with the suffixes that the style has."""
     name = path.suffix.removeprefix(".").lower()
-    known = names("format")
-    if name not in known:
-        raise OutputError(f"cannot tell the format of {path}: its suffix must be one of {', '.join('.' + n for n in known)}")
+    if name not in names("format"):
+        raise OutputError(
+            f"cannot tell the format of {path}: in style {style!r} its suffix must be one of {', '.join(writes(style_folder(style)))}"
+        )
     return name
 
 

@@ -20,6 +20,7 @@ _SUFFIXES = (".tex", ".md", ".html", ".json", ".yaml")
 _VERSION = re.compile(r"carbonreport \d+\.\d[\w.]*")
 _MADE_AS = re.compile(rf"written by carbonreport [\w.]+(?:(?P<own>{OWN_STYLE})| in style (?P<style>\w+))?(?P<blind>{BLIND})?;")
 _AROUND = 30  # characters on each side of a difference
+_LONGEST = 300  # characters that are shown of a line
 _MOST, _FEWEST = 10, 3  # lines that are worth reading, where the records are those of the statement and where they are not
 _HINT = "{name}: no JSON beside it says how it was made; give the records and the options of then (--zone, --pue, --grid, --site, --facts, --style ./FOLDER)"
 
@@ -151,6 +152,21 @@ def _differences(name: str, text: str, again: str) -> list[str]:
     for number, (has, computed) in enumerate(pairs, start=1):
         if has != computed:
             at = next((i for i, (a, b) in enumerate(zip(has, computed, strict=False)) if a != b), min(len(has), len(computed)))
-            here = slice(max(at - _AROUND, 0), at + _AROUND)
-            found.append(f"{name}:{number}: has {has[here].strip()!r}, recomputed {computed[here].strip()!r}")
+            seen, wanted = _whole_words(has, at), _whole_words(computed, at)
+            what = f"has {seen}, recomputed {wanted}" if seen != wanted else f"other spaces in {seen}"
+            found.append(f"{name}:{number}: {what}")
     return found
+
+
+def _whole_words(line: str, at: int) -> str:
+    """What stands around a place of a line, as a reader sees it: no word is cut, and dots say where the line goes on."""
+    words = [(match.start(), match.end()) for match in re.finditer(r"\S+", line)]
+    near = [(begin, end) for begin, end in words if begin <= at + _AROUND and end >= at - _AROUND]
+    if not near:
+        return "nothing"
+    text = "".join(c if c.isprintable() else " " for c in line[near[0][0] : near[-1][1]])
+    if len(text) > _LONGEST:  # no words, but an image or the like
+        begin = max(at - near[0][0] - _AROUND, 0)
+        return f"“… {text[begin : begin + 2 * _AROUND]} …”"
+    before, after = ("… " if near[0] != words[0] else ""), (" …" if near[-1] != words[-1] else "")
+    return f"“{before}{text}{after}”"

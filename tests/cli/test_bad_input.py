@@ -11,6 +11,7 @@ import pytest
 
 from carbonreport.store.writer import save
 from carbonreport.testing.records import make_record
+from carbonreport.workflows.charge import load_records
 
 ESTIMATE = (
     "estimate",
@@ -112,6 +113,20 @@ def test_a_record_cut_in_its_middle_is_refused_with_the_line(folder: Path) -> No
     (folder / "torn.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
     assert refused(folder, "show", "torn.jsonl").startswith("torn.jsonl, line 2: ")
+
+
+def test_a_record_cut_in_its_first_line_says_where(folder: Path) -> None:
+    (folder / "cut.jsonl").write_bytes((folder / "good.jsonl").read_bytes()[:60])
+
+    assert refused(folder, "show", "cut.jsonl").startswith("cut.jsonl: its first line is cut off after 60 bytes; ")
+
+
+def test_what_lies_beside_a_record_is_no_record_itself(folder: Path) -> None:
+    (folder / "good.tail").write_bytes(b"")
+
+    assert carbonreport(folder, "show", "good.jsonl", "good.tail").stdout == carbonreport(folder, "show", "good.jsonl").stdout != ""
+    assert len(load_records([folder / "good.grid.json", folder / "good.jsonl"])) == 1
+    assert refused(folder, "show", "good.tail").startswith("good.tail")
 
 
 def test_a_record_cut_in_its_last_line_is_used_with_a_note(folder: Path) -> None:
@@ -288,7 +303,7 @@ def test_the_second_output_failing_leaves_the_first_unwritten(folder: Path) -> N
 
 @pytest.mark.parametrize("name", ["energy.docx", "energy", "energy.tex.bak"])
 def test_an_unknown_suffix_names_those_that_are_known(folder: Path, name: str) -> None:
-    assert "must be one of .html, .json, .md, .pdf, .tex, .yaml" in refused(folder, "statement", "good.jsonl", "-o", name)
+    assert "must be one of .html, .json, .md, .pdf, .tex" in refused(folder, "statement", "good.jsonl", "-o", name)
 
 
 def test_an_unknown_style_names_those_that_exist(folder: Path) -> None:
@@ -355,3 +370,15 @@ def test_a_link_to_a_file_stays_a_link(folder: Path) -> None:
 )
 def test_wrong_usage_is_one_line_that_points_to_the_help_and_exits_with_2(folder: Path, arguments: tuple[str, ...]) -> None:
     assert refused(folder, *arguments, code=2).endswith(" -h")
+
+
+def test_an_option_of_the_command_that_stands_before_the_dashes_is_told_where_to_go(folder: Path) -> None:
+    line = refused(folder, "run", "sh", "-c", "exit 3", code=2)
+
+    assert line.startswith("No such option '-c'; options of the command go behind --: carbonreport run … -- COMMAND -c …")
+    assert "--" not in refused(folder, "show", "-c", "good.jsonl", code=2)
+
+
+def test_all_options_that_are_missing_are_named_at_once(folder: Path) -> None:
+    assert refused(folder, "estimate", "--count", "4", code=2).startswith("Missing options --gpu, --hours, --start; ")
+    assert refused(folder, *ESTIMATE[:7], code=2).startswith("Missing option '--start'")

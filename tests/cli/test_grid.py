@@ -24,6 +24,7 @@ def output(*arguments: str, **environ: str) -> str:
 def test_zones_are_found_by_code_name_and_the_names_of_others():
     assert "US-CAL-CISO" in output("zones", "us-cal") and "US-CAL-BANC" in output("zones", "northern california")
     assert [row["code"] for row in json.loads(output("zones", "DE_LU", "--json"))] == ["DE"]
+    assert [row["code"] for row in json.loads(output("zones", "california", "--json"))] == ["US-CAL-CISO", "US-CAL-BANC"]
     assert [row.code for row in find("10YFR-RTE------C")] == ["FR"]
     assert len(find()) > 340
 
@@ -67,7 +68,7 @@ def test_a_zone_that_cannot_be_trusted_says_why(zone, words):
 
 
 def test_direct_hours_are_refused_where_they_go_their_own_way():
-    assert "283 gCO2e/kWh\n" in output("show", "DE")
+    assert "283 gCO₂e/kWh\n" in output("show", "DE")
     assert "go their own way" in output("show", "NO")
 
 
@@ -86,6 +87,19 @@ def test_compare_orders_zones_and_refuses_to_compare_kinds():
     assert [line.split()[0] for line in text.splitlines()[1:4]] == ["SE", "FR", "DE"]
     assert "not to be compared" not in text
     assert "not to be compared with each other" in output("compare", "DE", "WORLD")
+
+
+def test_compare_says_why_hours_are_missing_and_whose_data_are_which():
+    lines = output("compare", "DE", "FR", "SE", "ES").splitlines()
+    assert "No swing and no hours of SE: it has no hourly data; only the yearly mean is used." in lines
+    assert [line.partition(":")[0] for line in lines if line.startswith("Data")] == ["Data of DE", "Data of FR", "Data of SE", "Data of ES"]
+    assert "Average, life-cycle, consumption-based, gCO₂e: what a run is charged." in output("compare", "DE", "FR")
+
+
+def test_show_writes_units_signs_and_ranges_like_a_statement():
+    text = output("show", "DE")
+    assert "gCO₂e/kWh in 2025 (average, life-cycle, consumption-based)" in text
+    assert "from workdays by −" in text and "by 1–20 %" in text
 
 
 @pytest.mark.parametrize("suffix", [".svg", ".png", ".pdf"])

@@ -37,6 +37,10 @@ def test_every_command_has_help_that_names_the_place_options(command: str) -> No
         assert option in ended.stdout
 
 
+def test_no_help_shows_a_range_without_ends() -> None:
+    assert "None" not in carbonreport("sweep", "-h").stdout
+
+
 def test_the_version_is_one_line() -> None:
     assert carbonreport("--version").stdout == f"carbonreport, version {__version__}\n"
 

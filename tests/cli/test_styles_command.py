@@ -24,7 +24,7 @@ def test_styles_are_listed_with_their_suffixes_and_a_line_each():
 
     for name in ("acl", "gpai", "icml", "modelcard", "neurips", "plain", "sci"):
         assert sum(line.startswith(f"{name} ") for line in text.splitlines()) == 1
-    assert ".md .tex .yaml" in text
+    assert ".html .json .md .pdf .tex .yaml" in text
     assert "item 8" in text
 
 
@@ -37,6 +37,13 @@ def test_a_statement_takes_a_style_facts_and_anonymity(record, tmp_path):
     assert "Number of parameters: 7 billion." in done.output.replace("\u00a0", " ")
     assert "in the United States" in done.output
     assert "CISO" not in done.output
+
+
+@pytest.mark.parametrize(("name", "style", "said"), [("x.yaml", "plain", "has no .yaml: it has "), ("x.docx", "plain", "must be one of ")])
+def test_a_file_that_a_style_cannot_be_written_to_is_told_what_it_can(record, tmp_path, name, style, said):
+    done = carbonreport("statement", record, "--style", style, "-o", tmp_path / name)
+
+    assert str(done.exception).endswith(f"{said}.html, .json, .md, .pdf, .tex")
 
 
 def test_a_wrong_fact_is_an_error_that_names_the_key(record, tmp_path):

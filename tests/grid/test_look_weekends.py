@@ -20,7 +20,7 @@ def said(ratio: Array | None) -> str:
 @pytest.mark.parametrize(
     ("ratio", "words"),
     [
-        (np.linspace(0.8, 1.03, 24), "differ from workdays by -20 % (0:00) to +3 % (23:00). Holidays are not known."),
+        (np.linspace(0.8, 1.03, 24), "differ from workdays by −20 % (0:00) to +3 % (23:00). Holidays are not known."),
         (np.full(24, 1.002), "differ from workdays by under 1 %. Holidays are not known."),
     ],
 )

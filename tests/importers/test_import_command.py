@@ -225,3 +225,10 @@ def test_runs_are_kept_in_a_ledger_once_however_often_they_are_imported(carbonre
     year = json.loads((tmp_path / "audit.json").read_text())
     assert year["it_joules"]["value"] == approx(0.012 * 3.6e6)
     assert [group["name"] for group in year["groups"]["project"]] == ["speech"]
+
+
+@pytest.mark.parametrize(("text", "rows"), [("a,b\n1,2\n", "1 row\n"), ("a,b\n\n1,2\n3,4", "2 rows\n")])
+def test_rows_of_a_table_without_energy_are_counted_and_none_is_said_to_be_used(carbonreport, tmp_path, text, rows):
+    (tmp_path / "junk.csv").write_text(text)
+
+    assert carbonreport("import", "junk.csv").stdout == f"junk.csv: csv, no energy, 0 runs, {rows}"

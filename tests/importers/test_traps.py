@@ -54,6 +54,34 @@ def test_cumulative_rows_of_a_run_count_once(read):
     assert found.runs[0].traces[0].joules == approx((0.0, 0.001 * KWH, 0.002 * KWH, 0.003 * KWH))
 
 
+@pytest.mark.parametrize(
+    ("model", "count", "name", "boards"),
+    [
+        ("4 x NVIDIA A100-SXM4-80GB", "4", "NVIDIA A100-SXM4-80GB", 4),
+        ("8 x NVIDIA L4", "8.0", "NVIDIA L4", 8),
+        ("16 x NVIDIA L4", "", "NVIDIA L4", 16),
+        ("Apple M1", "1", "Apple M1", 1),
+        ("2 x NVIDIA A100-SXM4-80GB1 x Tesla T4", "3", "NVIDIA A100-SXM4-80GB and Tesla T4", 3),
+        ("1 x Tesla T412 x Tesla V100", "13", "Tesla T4 and Tesla V100", 13),  # the count tells where a name ends
+        ("1 x Tesla T412 x Tesla V100", "3", "Tesla T41 and Tesla V100", 3),
+        ("", "2", "GPU", 2),
+    ],
+)
+def test_codecarbons_boards_are_counted_and_named_without_their_number(read, model, count, name, boards):
+    found = read("emissions.csv", HEAD + row("r").replace("1,1 x NVIDIA L4", f"{count},{model}"), time_zone="UTC")
+
+    (device,) = (device for device in found.runs[0].devices if device.kind == "gpu")
+    assert (device.name, device.count) == (name, boards)
+    assert "import-disagrees" not in slugs(found)
+
+
+def test_a_number_of_boards_that_contradicts_their_name_is_told(read):
+    found = read("emissions.csv", HEAD + row("r").replace("1,1 x NVIDIA L4", "2,4 x NVIDIA L4"), time_zone="UTC")
+
+    assert [device.count for device in found.runs[0].devices if device.kind == "gpu"] == [2]
+    assert told(found, "import-disagrees") == "line 2: gpu_model is '4 x NVIDIA L4' and gpu_count is 2; 2 is taken"
+
+
 # 2
 def test_trackers_that_count_one_machine_at_the_same_time_are_warned_of(read):
     overlapping = read("emissions.csv", HEAD + row("a") + row("b"), time_zone="UTC")

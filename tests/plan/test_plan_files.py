@@ -285,7 +285,7 @@ def test_a_cap_beats_noisy_kernels_and_is_told_in_one_clause(tmp_path):
     asked = ("solve", noisy_file(tmp_path), "--slowdown", "1%", "--latency", "1ms", "--stall-watts", "50")
     text, without = output(*asked, "--sweep", sweep), output(*asked)
 
-    assert "Do not switch, hold one setting: a cap of 300 W needs −30.0 % of energy" in text
+    assert "Do not switch, hold one setting: a cap of 300 W needs 30.0 % less energy" in text
     assert "Expected: +0.90 % [+0.90, +0.90] of time, −30.00 % [−31.00, −29.00] of energy" in text
     assert "no clocks and no cap" not in text and "Kept back" not in text
     assert "Do not switch, leave the clocks alone: clocks kernel by kernel would need" in without

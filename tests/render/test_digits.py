@@ -7,7 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from carbonreport.model.quantity import Quantity
-from carbonreport.render.digits import counted, duration, plain, scaled, shown
+from carbonreport.render.digits import counted, duration, plain, scaled, shown, spread_shown
 from carbonreport.units import JOULES_PER_KWH
 
 
@@ -102,3 +102,18 @@ def test_numbers_without_an_interval():
 def test_rounding_to_significant_digits_stays_within_half_of_the_last_one(value, digits):
     assume(digits < 6)
     assert math.isclose(float(plain(value, digits).replace(",", "")), value, rel_tol=0.51 * 10 ** (1 - digits))
+
+
+@pytest.mark.parametrize(
+    ("quantity", "cell"),
+    [
+        (energy(0.3196, 0.001, 0.645), "320 (1–645) Wh"),  # the mean stays: nobody doubts it
+        (energy(0.3196, 0.0003, 0.645), "320 (0.3–645) Wh"),  # something is not nothing
+        (energy(2.0, 0.0, 4.0), "2.00 (0.00–4.00) kWh"),
+        (energy(1.02, 1.0, 1.05), "1.02 (1.00–1.05) kWh"),
+        (energy(1.0, 1.0, 1.0), "1.00 kWh"),
+        (energy(0.0, 0.0, 0.0), "0 kWh"),
+    ],
+)
+def test_a_spread_between_runs_is_a_mean_with_its_ends_and_no_interval(quantity, cell):
+    assert spread_shown(quantity).compact.replace("\u00a0", " ") == cell

@@ -131,7 +131,7 @@ def test_markdown_is_one_paragraph_tables_and_notes(charged, tmp_path):
 
 @pytest.mark.parametrize("name", ["energy.doc", "energy", "energy.tex.bak"])
 def test_an_unknown_suffix_names_the_known_ones(charged, tmp_path, name):
-    with pytest.raises(OutputError, match=r"must be one of \.html, \.json, \.md, \.pdf, \.tex, \.yaml"):
+    with pytest.raises(OutputError, match=r"must be one of \.html, \.json, \.md, \.pdf, \.tex"):
         write(charged(make_record({"GPU": 1.0}, 1)), tmp_path, name)
 
 

@@ -9,7 +9,9 @@ from click.testing import CliRunner
 from pytest import approx
 
 from carbonreport.cli.main import cli
+from carbonreport.render.pictures_plan import FrontierNumbers
 from carbonreport.render.pictures_when import StartNumbers, starts_in_words
+from carbonreport.render.plots_plan import frontier_picture
 from carbonreport.render.plots_when import starts_picture
 
 BEGIN_S = 1_782_900_000.0
@@ -43,6 +45,19 @@ def test_it_is_an_element_of_its_own_without_date_or_address(unit):
     assert "://" not in picture.svg
     assert all(attribute.startswith("starts-") for attribute in re.findall(r'\bid="([^"]*)"', picture.svg))
     assert ("% of now" in picture.svg.split("Saving")[0]) == (unit is None)
+
+
+def test_the_last_start_and_the_last_step_stand_inside_the_axes():
+    pytest.importorskip("matplotlib")
+    svg = starts_picture(numbers([400, 500, 300, 350, 200, 100])).svg
+    frontier = FrontierNumbers(np.array([0.0, 5.0, 10.0]), (("clocks", np.array([0.0, -4.0, -9.0])),), "a test")
+
+    (marker,) = re.findall(r'<g[^>]*>\n<use href="[^"]*" x="([\d.]*)" y="[^"]*" style="stroke: currentColor"/>', svg)
+    for text in (svg, frontier_picture(frontier).svg):
+        paths = re.findall(r'<path d="([^"]*)" clip-path', text)
+        steps = max(([float(x) for x in re.findall(r"[ML] ([\d.]+) ", path)] for path in paths), key=len)
+        assert max(steps) > sorted(set(steps))[-2] + 5  # the last step has a width
+    assert float(marker) < max(steps) - 5
 
 
 WHEN = ("when", "--hours", "2", "--kw", "1", "--zone", "DE", "--pue", "1.2", "--earliest", "2026-07-01T10:00Z")

@@ -278,7 +278,7 @@ def test_yaml_of_ours_is_replaced_and_that_of_others_is_not(charged, tmp_path):
 def test_a_style_without_a_suffix_says_which_it_has(charged, tmp_path):
     result, _ = charge(charged, "one")
 
-    with pytest.raises(OutputError, match=r"style 'neurips' has no \.yaml: it has \.html, \.md, \.tex"):
+    with pytest.raises(OutputError, match=r"style 'neurips' has no \.yaml: it has \.html, \.json, \.md, \.pdf, \.tex"):
         write_statement(result, [tmp_path / "e.yaml"], style="neurips", bib=None, force=False)
 
 
@@ -374,3 +374,12 @@ def test_the_column_of_each_run_stands_only_where_a_name_has_several_runs(charge
 
     assert "ach run" not in statement_text(charged(*once), suffix, style="plain")
     assert "ach run" in statement_text(charged(*twice), suffix, style="plain")
+
+
+@pytest.mark.parametrize("style", ["plain", "acl"])
+def test_runs_that_differ_much_still_show_the_mean_of_their_energies(charged, style: str) -> None:
+    runs = [make_record({"GPU": watts}, 1, name="tune", start=f"2026-01-1{i}T08:00Z", zone="DE") for i, watts in enumerate((312.8, 645, 1))]
+
+    text = statement_text(charged(*runs), "md", style=style).replace("\u00a0", " ")
+
+    assert ("320 (1–645) Wh" if style == "plain" else "mean 320 Wh, least 1, most 645") in text

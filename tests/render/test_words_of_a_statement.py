@@ -130,6 +130,19 @@ def test_several_runs_of_one_name_are_counted_with_their_mean_and_ends(grid: str
     assert [(r.runs, r.each.replace("\u00a0", " ")) for r in statement.runs] == [("3", "1.00 kWh")]
 
 
+def test_a_log_of_another_tool_reports_the_time_and_nobody_measured_it(grid: str) -> None:
+    logged = gpus(1, start="2026-01-10T08:00Z")
+    logged = replace(logged, notes=(Note("imported-log", "read from emissions.csv, a log of codecarbon"),))
+
+    alone, beside = written(logged, grid=grid), written(logged, gpus(1, start="2026-01-11T08:00Z"), grid=grid)
+
+    assert (row(alone, "Wall-clock").known, row(alone, "Wall-clock").source) == ("reported", "")
+    assert (row(beside, "Wall-clock").known, row(beside, "Wall-clock").source) == (
+        "reported",
+        "2.00\u00a0h read from logs, the rest measured",
+    )
+
+
 def test_training_comes_before_inference_and_items_are_told_with_their_energy(grid: str) -> None:
     train = gpus(2, name="train", start="2026-01-10T08:00Z", spans={"epoch": 0.9}, items={"epoch": 90})
     serve = gpus(1, name="serve", kind="inference", start="2026-01-11T08:00Z", spans={"query": 0.5}, items={"query": 1000})

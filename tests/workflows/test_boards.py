@@ -46,3 +46,9 @@ def test_an_unknown_board_has_no_power_and_names_some_like_it() -> None:
 
     assert board.rated_watts is None
     assert "NVIDIA GeForce RTX 4090" in board.nearest
+
+
+def test_boards_like_an_unknown_one_are_named_once_each() -> None:
+    for name in ("H20000", "A1000", "V1000", "MI3000"):
+        nearest = find_board(name).nearest
+        assert len(nearest) == len(set(nearest)) == 3

@@ -35,7 +35,7 @@ def test_measured_devices_are_named_with_their_method(tmp_path):
 
     assert states(diagnosis) == {"GPUs": "measured", "processors": "measured", "memory": "missing", "grid zone": "known", "PUE": "known"}
     assert [device.id for device in diagnosis.devices] == ["GPU-fake", "cpu-package-0"]
-    assert diagnosis.cannot_say == ("what the memory used", "what power supplies, fans, storage and network used")
+    assert diagnosis.cannot_say == ("how much energy the memory used", "how much energy power supplies, fans, storage and network used")
 
 
 def test_counters_that_may_not_be_read_come_with_the_command_that_frees_them(tmp_path):
@@ -76,7 +76,7 @@ def test_an_empty_machine_says_everything_that_will_be_missing(tmp_path):
     diagnosis = examined(tmp_path, {}, packages=False)
 
     assert diagnosis.devices == ()
-    assert "what GPUs used" in diagnosis.cannot_say
+    assert "how much energy the GPUs used" in diagnosis.cannot_say
     assert "where it ran: the world's average grid would be charged" in diagnosis.cannot_say
     assert {f.remedy for f in diagnosis.findings} >= {"pip install 'carbonreport[pdf]'", "pip install 'carbonreport[plots]'"}
 

@@ -61,6 +61,32 @@ def test_each_of_200_random_changed_digits_is_found(folder, tmp_path):
         assert found[0].startswith(f"{name}:")
 
 
+def test_a_changed_digit_is_shown_in_whole_words_as_they_are_written(folder, tmp_path):
+    (tmp_path / "energy.json").write_text((folder / "energy.json").read_text())
+    text = (folder / "energy.tex").read_text()
+    (macro,) = re.findall(r".*renewcommand{\\carbonreportWallClock}{.*}", text)
+    changed = macro.replace("7.40", "7.41")
+    (tmp_path / "energy.tex").write_text(text.replace(macro, changed))
+
+    (line,) = verify(tmp_path / "energy.tex", records(folder), Asked())
+
+    assert line.endswith(f": has “{changed}”, recomputed “{macro}”")
+
+
+def test_a_difference_inside_a_long_line_is_shown_with_the_words_around_it(folder, tmp_path):
+    (tmp_path / "energy.json").write_text((folder / "energy.json").read_text())
+    text = (folder / "energy.md").read_text()
+    at = text.index("the facility")
+    (tmp_path / "energy.md").write_text(text[:at] + "our" + text[at + 3 :])
+
+    (line,) = verify(tmp_path / "energy.md", records(folder), Asked())
+
+    has, recomputed = re.findall("“… (.*?) …”", line)
+    assert "our facility" in has and "the facility" in recomputed
+    assert has in (tmp_path / "energy.md").read_text().replace("\u00a0", " ")
+    assert {*has.split()[::-1][:1], *has.split()[:1]} <= set((tmp_path / "energy.md").read_text().split())
+
+
 def test_a_changed_record_is_named(folder, tmp_path):
     for name in (*FILES, "b.jsonl"):
         (tmp_path / name).write_text((folder / name).read_text())

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from datetime import datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -149,6 +150,29 @@ def test_the_words_are_those_of_a_difference_and_promise_nothing(grid):
     assert "sbatch --begin=" in text
     for word in ("avoid", "carbon neutral", "climate-friendly"):
         assert word not in text.lower()
+
+
+def test_lines_that_start_the_job_say_whose_clock_they_follow(grid, monkeypatch):
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    try:
+        lines = when("--hours", "4", "--kw", "2", *place(grid, "--earliest", "2026-01-10T12:00:37Z")).splitlines()
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+    at = lines.index("start it by this machine's clock, JST, with one of:")
+    assert lines[at + 1 : at + 4] == [
+        "    sbatch --begin=2026-01-11T09:00 …",
+        "    at -t 202601110900",
+        "    cron: 00 09 11 01 *    (fires every year: take it out afterwards)",
+    ]
+
+
+def test_a_start_that_is_now_has_no_row_of_its_own(grid):
+    rows = when("--hours", "4", "--kw", "2", "--slack", "0h", *place(grid)).splitlines()
+
+    assert [row.split()[0] for row in rows[1:3]] == ["now", "not-worth-it:"]
 
 
 def test_a_deadline_without_a_zone_is_read_by_this_machine_and_echoed(grid):

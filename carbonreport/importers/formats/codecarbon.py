@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from carbonreport.importers.cells import joules_from_kwh, number
+from carbonreport.importers.codecarbon_boards import boards_of
 from carbonreport.importers.codecarbon_rows import PARTS, Entry, disagreement, loads_of, pue_of, rising_of
 from carbonreport.importers.drafts import Draft, imported
 from carbonreport.importers.imported import Imported, Rejected
@@ -116,6 +117,8 @@ def _draft(entries: Sequence[Entry], stamps: Moments) -> Draft:
             Note("import-partial", f"line {row.line}: energy_consumed is blank; only {', '.join(last.parts)} is known, the rest is missing")
         )
     if why := disagreement(row, last):
+        notes.append(Note("import-disagrees", f"line {row.line}: {why}"))
+    if is_whole and last.parts.get("gpu") and (why := boards_of(row.get("gpu_model"), row.get("gpu_count"))[2]):
         notes.append(Note("import-disagrees", f"line {row.line}: {why}"))
     if (
         not last.parts.get("gpu")

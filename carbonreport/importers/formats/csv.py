@@ -47,8 +47,10 @@ class AnyTable:
         """One run of power over time; or one run a row of energies."""
         table = read_table(file.text, self._is_header, columns=self._wishes.columns)
         if table is None:
-            why = _without_header(file)
-            return imported(FORMAT, file, (), rows=file.text.count("\n"), wishes=self._wishes, why_not=why)
+            lines = [line.strip() for line in file.text.splitlines() if line.strip()] or [""]
+            is_header = not any(c.isdecimal() for c in lines[0].split(",")[0])
+            why = (_without_columns if is_header else _without_header)(lines[0][:60])
+            return imported(FORMAT, file, (), rows=len(lines) - is_header, wishes=self._wishes, why_not=why)
         roles = roles_of(table, self._wishes)
         energy = self._wishes.energy or next((c for c in table.columns if heading(c).is_energy and _has_numbers(table, c)), "")
         by_power = roles.powers and (roles.time or self._wishes.period_s) and not self._wishes.energy
@@ -138,8 +140,9 @@ def _has_numbers(table: Table, column: str) -> bool:
     return any(quantity(row.get(column))[0] is not None for row in table.rows[:50])
 
 
-def _without_header(file: LogFile) -> str:
-    first = next((line for line in file.text.splitlines() if line.strip()), "")[:60]
-    if any(c.isdecimal() for c in first.split(",")[0]):
-        return f"it has no header: say what its columns are with --mapping columns=NAME,NAME,… (its first line is {first!r})"
+def _without_header(first: str) -> str:
+    return f"it has no header: say what its columns are with --mapping columns=NAME,NAME,… (its first line is {first!r})"
+
+
+def _without_columns(first: str) -> str:
     return f"energy is not derivable: no column of power or energy in its first line {first!r}"
