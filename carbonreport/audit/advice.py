@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from carbonreport.audit.groups import LOST
-from carbonreport.model.audit import Advice, Year
+from carbonreport.model.audit import Advice, Year, agreed
 from carbonreport.model.series import Array
 from carbonreport.units import US_PER_S, hours_from_microseconds
 
@@ -75,7 +75,9 @@ def _failed(year: Year) -> Advice | None:
     if not whole or joules < LEAST_FAILED * whole:
         return None
     parts = "; ".join(
-        f"{_words(g.name)} {g.energy.facility_joules / whole * 100:.0f} %, {g.jobs:,} jobs" for g in lost[:3] if g.energy.it_mj
+        f"{_words(g.name)} {g.energy.facility_joules / whole * 100:.0f} %, {g.jobs:,} {agreed('[job|jobs]', g.jobs)}"
+        for g in lost[:3]
+        if g.energy.it_mj
     )
     first = max(lost, key=lambda g: g.energy.it_mj)
     way = (

@@ -8,13 +8,13 @@ import numpy as np
 from carbonreport.audit import asides, pricing
 from carbonreport.audit import hourly as by_hour
 from carbonreport.audit.groups import NOBODY as NOBODY
-from carbonreport.audit.groups import THERE, energies_by, groups_of, held_by_month, renamed
+from carbonreport.audit.groups import THERE, energies_by, groups_of, held_by_month, missing_of, renamed
 from carbonreport.audit.pieces import Found
 from carbonreport.audit.queries import Queries
 from carbonreport.audit.reconcile import reconcile
 from carbonreport.audit.top import top_jobs
 from carbonreport.audit.window import Window
-from carbonreport.model.audit import DIMENSIONS, Energy, Finding, Group, Year
+from carbonreport.model.audit import DIMENSIONS, Energy, Finding, Group, Year, agreed
 from carbonreport.model.series import Array
 
 
@@ -81,7 +81,8 @@ class Engine:
             busy_gpu_us=int(busy_us),
             top=top_jobs(db, people),
             running=_count_running(db),
-            findings=tuple(Finding(f.slug, f.text, f.count, f.energy_mj) for f in self._found),
+            findings=tuple(Finding(f.slug, agreed(f.text, f.count), f.count, f.energy_mj) for f in self._found),
+            missing=missing_of(db, jobs),
         )
 
     def spreads(self) -> Mapping[str, tuple[float, float]]:

@@ -22,13 +22,13 @@ def estimated(con: Any, rated_watts: Callable[[str], float | None]) -> list[Foun
         CREATE OR REPLACE TABLE audit_open AS
         SELECT j.job_no, j.begin_us, j.until_us, coalesce(nullif(j.gpu_model, ''), h.gpu_model, '') AS gpu_model, j.held_us AS gpu_us,
             CASE WHEN coalesce(has_node, false) THEN j.held_us ELSE least(coalesce(covered_us, 0), j.held_us) END AS covered_us,
-            coalesce(covered_us, 0) AS metered_us, covered_mj
+            coalesce(covered_us, 0) AS metered_us, covered_mj, j.ran_share < 1 AS is_placed  -- nobody knows which of its metered hours it ran in
         FROM audit_jobs j LEFT JOIN audit_covered USING (job_no)
             LEFT JOIN (SELECT l.hosts, max(u.gpu_model) AS gpu_model FROM audit_host_lists l JOIN audit_hosts u USING (host) GROUP BY 1) h USING (hosts)
         WHERE j.gpus > 0 AND NOT coalesce(has_model, false)""")
     measured = dict(
         con.execute(
-            f"SELECT gpu_model, sum(covered_mj) / sum(metered_us) FROM audit_open WHERE metered_us > 0 GROUP BY 1 HAVING sum(metered_us) >= {_LEAST_MEASURED_US}"
+            f"SELECT gpu_model, sum(covered_mj) / sum(metered_us) FROM audit_open WHERE metered_us > 0 AND NOT is_placed GROUP BY 1 HAVING sum(metered_us) >= {_LEAST_MEASURED_US}"
         ).fetchall()
     )
     powers = []
@@ -40,16 +40,17 @@ def estimated(con: Any, rated_watts: Callable[[str], float | None]) -> list[Foun
             powers.append((model, typical * MJ_PER_J / US_PER_S, "rated power"))
     table(con, "audit_powers", "gpu_model VARCHAR, mj_per_us DOUBLE, basis VARCHAR", powers)
     apart = _strays(con)
-    rate = "CASE WHEN metered_us >= gpu_us / 2 THEN covered_mj / metered_us ELSE mj_per_us END"
+    is_own = "metered_us >= gpu_us / 2 AND NOT is_placed"
+    rate = f"CASE WHEN {is_own} THEN covered_mj / metered_us ELSE mj_per_us END"
     con.execute(f"""
         INSERT INTO audit_pieces
-        SELECT 'job', 'estimated', CASE WHEN metered_us >= gpu_us / 2 THEN 'mean of the lab' ELSE basis END, job_no, o.gpu_model, begin_us, until_us,
+        SELECT 'job', 'estimated', CASE WHEN {is_own} THEN 'mean of the lab' ELSE basis END, job_no, o.gpu_model, begin_us, until_us,
             round(greatest(gpu_us - o.covered_us - coalesce(left_us, 0), 0) * {rate})::BIGINT, 0, false, ''
         FROM audit_open o JOIN audit_powers USING (gpu_model) LEFT JOIN audit_left USING (job_no) WHERE gpu_us > o.covered_us + coalesce(left_us, 0)""")
     left, left_mj = con.execute(
         f"SELECT count(*), coalesce(sum(round(left_us * {rate})), 0) FROM audit_left JOIN audit_open o USING (job_no) JOIN audit_powers USING (gpu_model)"
     ).fetchall()[0]
-    why = "jobs whose GPU time may be that of boards metered at the same time, whose readings name no host or job that is known; its estimate is left out, the metered energy stands as unattributed"
+    why = "[job|jobs] whose GPU time may be that of boards metered at the same time, whose readings name no host or job that is known; its estimate is left out, the metered energy stands as unattributed"
     return [Found("estimate-or-stray", why, left, int(left_mj)), apart]
 
 
@@ -106,7 +107,7 @@ def _strays(con: Any) -> Found:
             AND NOT EXISTS (SELECT 1 FROM audit_left l WHERE l.job_no = w.job_no))""").fetchall()[0]
     for name in ("spare", "alike", "wanting", "taken"):
         con.execute(f"DROP TABLE audit_{name}")
-    why = "hours of boards on hosts that no job names, while jobs on hosts without a meter are estimated; if these are the same hosts under two names, both are counted"
+    why = "[hour|hours] of boards on hosts that no job names, while jobs on hosts without a meter are estimated; if these are the same hosts under two names, both are counted"
     return Found("hosts-do-not-meet", why, apart, int(apart_mj))
 
 

@@ -4,9 +4,10 @@ from collections.abc import Callable
 from typing import Any
 
 from carbonreport.audit.queries import Queries
-from carbonreport.model.audit import Energy, Group
+from carbonreport.model.audit import NOBODY as NOBODY
+from carbonreport.model.audit import Energy, Group, Missing
 
-NOBODY = "not said"
+NO_GPU = "no GPU"
 THERE = ("RUNNING", "SUSPENDED", "COMPLETING", "RESIZING")  # states of jobs that have not ended
 LOST = ("BOOT_FAIL", "CANCELLED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "REQUEUED", "TIMEOUT")
 
@@ -24,7 +25,7 @@ def held_by_month(db: Queries) -> Any:
         project=_said(t.project),
         person=_said(t.person),
         partition=_said(t.partition),
-        gpu_model=_said(t.model.coalesce(t.gpu_model)),
+        gpu_model=((t.gpus == 0) & (t.gpu_model == "")).ifelse(NO_GPU, _said(t.model.coalesce(t.gpu_model))),
         outcome=(t.state == "").ifelse(NOBODY, lost),
         known_us=t.covered_us.coalesce(0),
         has_power=t.has_power.coalesce(True),
@@ -79,6 +80,18 @@ def groups_of(db: Queries, jobs: Any, dimension: str) -> tuple[Group, ...]:
     if dimension == "month":
         return tuple(sorted(groups, key=lambda group: group.name))
     return tuple(sorted(groups, key=lambda group: (-group.energy.it_mj, -group.gpu_us, group.name)))
+
+
+def missing_of(db: Queries, jobs: Any) -> tuple[Missing, ...]:
+    """GPU time without any energy by board and partition, the most first.
+
+    Args:
+        db: The tables.
+        jobs: What `held_by_month` gave.
+    """
+    open_us = jobs.filter(jobs.unknown_us > 0).group_by("gpu_model", "partition").agg(us=lambda t: t.unknown_us.sum())
+    found = [Missing(str(model), str(partition), int(us)) for model, partition, us in db.rows(open_us)]
+    return tuple(sorted(found, key=lambda one: (-one.gpu_us, one.gpu_model, one.partition)))
 
 
 def energies_by(db: Queries, t: Any, name: str) -> dict[str, Energy]:

@@ -33,7 +33,7 @@ def of_hosts(con: Any) -> list[Found]:
             SELECT l.host, j.job_no, j.begin_us, j.until_us, j.boards / l.hosts_in_list AS boards_here, j.ran_share, l.hosts_in_list, j.cluster, unnest(range(j.begin_us // {HOUR_US}, (j.until_us - 1) // {HOUR_US} + 1)) AS hour
             FROM audit_jobs j JOIN audit_host_lists l ON l.hosts = j.hosts WHERE j.gpus > 0 AND j.cluster <> '{OWN_CLUSTER}' AND l.host IN (SELECT host FROM audit_hosts)),
         named AS (SELECT job_no, start_us // {HOUR_US} AS hour, sum(covered_us) AS named_us FROM audit_pieces WHERE use = 'job' AND covered_us > 0 GROUP BY 1, 2)
-        SELECT s.host, s.hour, s.job_no, s.cluster, s.ran_share, coalesce(named_us, 0) / s.hosts_in_list AS named_us, greatest(s.boards_here * (least(s.until_us, h.end_us) - greatest(s.begin_us, h.start_us)) * coalesce(h.room_us / nullif(h.span_us, 0), 1)
+        SELECT s.host, s.hour, s.job_no, s.cluster, s.ran_share, s.ran_share * s.boards_here * (s.until_us - s.begin_us) AS ran_here_us, coalesce(named_us, 0) / s.hosts_in_list AS named_us, greatest(s.boards_here * (least(s.until_us, h.end_us) - greatest(s.begin_us, h.start_us)) * coalesce(h.room_us / nullif(h.span_us, 0), 1)
                 - coalesce(named_us, 0) / s.hosts_in_list, 0)::BIGINT AS held_us,
             greatest(s.begin_us, h.start_us) AS start_us, least(s.until_us, h.end_us) AS end_us
         FROM spans s JOIN audit_hosts h ON h.host = s.host AND h.hour = s.hour LEFT JOIN named n ON n.job_no = s.job_no AND n.hour = s.hour
@@ -59,7 +59,7 @@ def of_hosts(con: Any) -> list[Found]:
             FROM audit_held d JOIN audit_use u ON u.host = d.host AND u.hour = d.hour WHERE d.held_us > 0)
         SELECT 'job', 'measured', method, job_no, gpu_model, start_us, end_us,
             round(left_mj * (upto_us / whole_us))::BIGINT - round(left_mj * ((upto_us - held_us) / whole_us))::BIGINT,
-            (held_us * least(1.0, room_us / greatest(whole_us, 1)))::BIGINT, jobs > 1 OR room_us > whole_us * 1.001, ''
+            (held_us * least(1.0, room_us / greatest(whole_us, 1)))::BIGINT, jobs > 1, ''
         FROM shared""")
     over, over_mj = con.execute("SELECT count(*), coalesce(sum(energy_mj), 0) FROM audit_use WHERE held_us > room_us * 1.01").fetchall()[0]
     namesakes, namesakes_mj = con.execute("""
@@ -67,10 +67,10 @@ def of_hosts(con: Any) -> list[Found]:
         SELECT count(DISTINCT host), coalesce(sum(energy_mj) FILTER (held_us > 0), 0) FROM audit_use JOIN shared USING (host)""").fetchall()[0]
     con.execute("DROP TABLE audit_held")
     return [
-        Found("host-overfull", "hours in which the jobs of a host held more GPU time than was metered there", over, int(over_mj)),
+        Found("host-overfull", "[hour|hours] in which the jobs of a host held more GPU time than was metered there", over, int(over_mj)),
         Found(
             "host-of-several-clusters",
-            "hosts that jobs of several clusters name; a reading names no cluster, so that their energy is shared by jobs of all of them",
+            "[host|hosts] that jobs of several clusters name; a reading names no cluster, so that [its|their] energy is shared by jobs of all of them",
             namesakes,
             int(namesakes_mj),
         ),
@@ -80,14 +80,15 @@ def of_hosts(con: Any) -> list[Found]:
 def _place_suspensions(con: Any) -> None:
     """GPU time of suspended jobs on metered hosts, first into the hours in which the other jobs left room there, the rest evenly.
 
-    Even everywhere, a host would seem to wait while such a job ran, and to be overfull while another one ran in its place.
+    Even everywhere, a host would seem to wait while such a job ran, and to be overfull while another one ran in its place. Where a part of
+    the job's time was metered, that takes as much as it can hold: what was drawn there would otherwise seem to be of half the time.
     """
     con.execute("""
         UPDATE audit_held SET held_us = p.held_us FROM (
             WITH others AS (SELECT host, hour, sum(held_us) AS us FROM audit_held WHERE ran_share = 1 GROUP BY 1, 2),
             rooms AS (SELECT d.*, least(d.held_us, greatest(h.room_us - coalesce(o.us, 0), 0)) AS room_us
                 FROM audit_held d JOIN audit_hosts h ON h.host = d.host AND h.hour = d.hour LEFT JOIN others o ON o.host = d.host AND o.hour = d.hour WHERE d.ran_share < 1),
-            sums AS (SELECT *, greatest(ran_share * sum(held_us + named_us) OVER w - sum(named_us) OVER w, 0) AS ran_us, sum(held_us) OVER w AS most_us, sum(room_us) OVER w AS rooms_us
+            sums AS (SELECT *, least(greatest(ran_here_us - sum(named_us) OVER w, 0), sum(held_us) OVER w) AS ran_us, sum(held_us) OVER w AS most_us, sum(room_us) OVER w AS rooms_us
                 FROM rooms WINDOW w AS (PARTITION BY host, job_no))
             SELECT host, hour, job_no, round(CASE WHEN ran_us <= rooms_us THEN room_us * coalesce(ran_us / nullif(rooms_us, 0), 0)
                 ELSE room_us + (held_us - room_us) * least((ran_us - rooms_us) / (most_us - rooms_us), 1) END)::BIGINT AS held_us FROM sums) p
@@ -126,11 +127,16 @@ def reported(con: Any) -> list[Found]:
         "SELECT count(*), coalesce(sum(metered_mj - node_mj), 0) FROM audit_nodes WHERE node_mj < metered_mj"
     ).fetchall()[0]
     return [
-        Found("rest-in-node", "readings of the rest of a host that a job's node energy holds; counted once, for the job", rest, rest_mj),
-        Found("node-shared", "jobs whose node energy holds other jobs too, or may: it is not used", shared, int(shared_mj)),
+        Found(
+            "rest-in-node",
+            "[reading|readings] of the rest of a host that a job's node energy holds; counted once, for the job",
+            rest,
+            rest_mj,
+        ),
+        Found("node-shared", "[job|jobs] whose node energy holds other jobs too, or may: it is not used", shared, int(shared_mj)),
         Found(
             "node-below-boards",
-            "jobs whose node is said to have used less than its boards were metered at; the meters count",
+            "[job|jobs] whose node is said to have used less than its boards were metered at; the meters count",
             below,
             int(below_mj),
         ),

@@ -45,9 +45,16 @@ def clip_meters(con: Any, window: Window) -> list[Found]:
     for name in ("audit_clipped", "audit_once"):
         con.execute(f"DROP TABLE {name}")
     return [
-        Found("meter-unknown", "readings of a device without an energy; they are unknown, not 0", unknown),
-        Found("meter-twice", "readings of a device for a time that another reading of it has; counted once", twice, int(twice_mj)),
-        Found("record-in-meter", "hours of a board that hold what a record measured of it; counted once", nested, int(nested_mj)),
+        Found("meter-unknown", "[reading|readings] of a device without an energy; [it is|they are] unknown, not 0", unknown),
+        Found(
+            "meter-twice", "[reading|readings] of a device for a time that another reading of it has; counted once", twice, int(twice_mj)
+        ),
+        Found(
+            "record-in-meter",
+            "[hour of a board that holds|hours of a board that hold] what a record measured of it; counted once",
+            nested,
+            int(nested_mj),
+        ),
         *_twins(con),
         *_nodes(con),
     ]
@@ -96,8 +103,8 @@ def _twins(con: Any) -> list[Found]:
     for name in ("board_hours", "twins", "gone"):
         con.execute(f"DROP TABLE audit_{name}")
     return [
-        Found("board-twice", "boards that two tools read under two ids, a UUID and another, with the same power in every hour; the UUID counts", gone, int(gone_mj)),
-        Found("board-maybe-twice", "boards that draw what another board of their host draws in every hour, in another file; if that is one board under two ids, this is counted twice", perhaps, int(perhaps_mj)),
+        Found("board-twice", "[board|boards] that two tools read under two ids, a UUID and another, with the same power in every hour; the UUID counts", gone, int(gone_mj)),
+        Found("board-maybe-twice", "[board that draws|boards that draw] what another board of their host draws in every hour, in another file; if that is one board under two ids, this is counted twice", perhaps, int(perhaps_mj)),
     ]  # fmt: skip
 
 
@@ -120,6 +127,6 @@ def _nodes(con: Any) -> list[Found]:
         )
     con.execute("DROP TABLE audit_held_by_nodes")
     return [
-        Found("board-in-node", "readings of a node's meter that hold its boards' own; counted once", held, int(held_mj)),
-        Found("node-meter-below-boards", "readings of a node's meter that are below those of its boards; the boards count", below, int(below_mj)),
+        Found("board-in-node", "[reading of a node's meter that holds|readings of a node's meter that hold] its boards' own; counted once", held, int(held_mj)),
+        Found("node-meter-below-boards", "[reading of a node's meter that is|readings of a node's meter that are] below those of its boards; the boards count", below, int(below_mj)),
     ]  # fmt: skip

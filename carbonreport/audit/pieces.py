@@ -10,7 +10,7 @@ class Found:
 
     Attributes:
         slug: What it is, for programs.
-        text: The same in words.
+        text: The same in words that may agree with the count, "[job|jobs]".
         count: How many rows, jobs or hours.
         energy_mj: Energy that it concerns, None where that is not known. [mJ]
     """

@@ -9,6 +9,7 @@ from carbonreport.audit.power_columns import Columns, columns_of
 from carbonreport.audit.power_hours import LONGEST_GAP_S, integrate
 from carbonreport.audit.sacct import Taken
 from carbonreport.errors import BadTime, RecordError
+from carbonreport.model.audit import agreed
 from carbonreport.units import NS_PER_US, US_PER_MS, US_PER_S
 
 _NOBODYS = ("", "0", "none", "null", "n/a", "[n/a]")
@@ -64,7 +65,7 @@ def meters_query(con: Any, path: Path, source: str, limit_watts: Callable[[str],
             '{source}' AS source
         FROM power_hours h JOIN power_devices d USING (device_no) LEFT JOIN power_labels l USING (label_no) WHERE h.end_us > h.start_us"""
     (rows,) = con.execute("SELECT count(*) FROM power_hours").fetchall()[0]
-    return query, Taken(int(rows), tuple((why, int(n)) for why, n in counts if n))
+    return query, Taken(int(rows), tuple((agreed(why, n), int(n)) for why, n in counts if n))
 
 
 def _stage(con: Any, reader: str, roles: Columns, kinds: dict[str, str], path: Path) -> None:

@@ -71,13 +71,13 @@ def integrate(con: Any, role: str, gap_us: int) -> list[tuple[str, int]]:
     ).fetchall()[0]
     con.execute("DROP TABLE power_steps")
     return [
-        ("values that are missing, below 0 or more than such a board can draw", bad),
+        ("[value that is|values that are] missing, below 0 or more than such a board can draw", bad),
         ("the same device and moment again, as MIG instances repeat their board", repeats),
         ("the same device and moment with two values; the time between them and their neighbours is kept", conflicts),
-        ("gaps without a reading" + ("" if role == "watts" else ", bridged by the counter up to an hour"), gaps),
-        ("dips of the counter that came back; bridged", dips),
+        ("[gap|gaps] without a reading" + ("" if role == "watts" else ", bridged by the counter up to an hour"), gaps),
+        ("[dip|dips] of the counter that came back; bridged", dips),
         ("the counter began again", resets),
-        ("steps of the counter that no such board can have used", wild),
+        ("[step|steps] of the counter that no such board can have used", wild),
     ]
 
 

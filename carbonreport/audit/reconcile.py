@@ -74,7 +74,7 @@ def _prepare(con: Any, window: Window, default_board: str) -> list[Found]:
         [(t, short(h), len(e)) for t in lists for e in [expanded(t)] for h in e],
     )
     count, first = con.execute(f"SELECT count(*), min(job_id) FROM jobs WHERE gpus > {MOST_GPUS} AND {inside}").fetchall()[0]
-    impossible = f"jobs with more than {MOST_GPUS:,} GPUs, such as job {first}: no job has so many, their GPU time is left out"
+    impossible = f"[job|jobs] with more than {MOST_GPUS:,} GPUs, such as job {first}: no job has so many, [its|their] GPU time is left out"
     return [Found("gpus-impossible", impossible, count), *_suspensions(con, inside), *_slices(con)]
 
 
@@ -85,10 +85,10 @@ def _suspensions(con: Any, inside: str) -> list[Found]:
     ).fetchall()[0]
     (unknown,) = con.execute(f"SELECT count(*) FROM jobs WHERE suspended_us IS NULL AND gpus > 0 AND {inside}").fetchall()[0]
     why = (
-        f"jobs that were suspended for a part of their time: {hours_from_microseconds(away_us):,.1f} GPU-hours of it are not theirs; "
-        "when it was is not known, so it is taken as even over their time, on metered hosts where other jobs left no room"
+        f"[job that was suspended for a part of its|jobs that were suspended for a part of their] time: {hours_from_microseconds(away_us):,.1f} GPU-hours of it are not [its own|theirs]; "
+        "when it was is not known, so it is taken as even over [its|their] time, on metered hosts where other jobs left no room"
     )
-    whole = "jobs of which nobody says how long they ran (Elapsed), only when they began and ended: a suspension would not be seen, their whole time counts"
+    whole = "[job of which nobody says how long it|jobs of which nobody says how long they] ran (Elapsed), only when [it|they] began and ended: a suspension would not be seen, [its|their] whole time counts"
     return [Found("suspended", why, count), Found("suspension-unknown", whole, unknown)]
 
 
@@ -98,10 +98,10 @@ def _slices(con: Any) -> list[Found]:
         "SELECT count(*) FILTER (board_share < 1), count(*) FILTER (board_share IS NULL) FROM audit_jobs j JOIN audit_boards b ON b.text = j.gpu_model WHERE gpus > 0"
     ).fetchall()[0]
     return [
-        Found("slices-as-parts", "jobs that had slices of boards (MIG); a slice counts as its part of the board's compute", told),
+        Found("slices-as-parts", "[job|jobs] that had slices of boards (MIG); a slice counts as its part of the board's compute", told),
         Found(
             "slices-as-boards",
-            "jobs that had slices of boards (MIG) of which nobody knows how much of a board they are, or of several sizes; each counts as a board",
+            "[job|jobs] that had slices of boards (MIG) of which nobody knows how much of a board they are, or of several sizes; each counts as a board",
             unclear,
         ),
     ]
@@ -131,10 +131,10 @@ def _link_records(con: Any) -> list[Found]:
             "UPDATE audit_meters SET is_left_out = true WHERE job_id IN (SELECT job_id FROM audit_jobs JOIN audit_links USING (job_no) WHERE candidates > 1)"
         )
     return [
-        Found("record-in-job", "records of runs inside a job of Slurm; their energy is that job's, once", linked),
+        Found("record-in-job", "[record of a run|records of runs] inside a job of Slurm; [its|their] energy is that job's, once", linked),
         Found(
             "record-in-jobs",
-            "records that lie inside several jobs of Slurm; which one is not known, so those jobs' own figures stand",
+            "[record that lies|records that lie] inside several jobs of Slurm; which one is not known, so those jobs' own figures stand",
             unclear,
             int(unclear_mj),
         ),
@@ -163,4 +163,4 @@ def _without_boards(con: Any) -> list[Found]:
     (count,) = con.execute(
         "SELECT count(*) FROM audit_jobs j WHERE gpus = 0 AND NOT EXISTS (SELECT 1 FROM audit_pieces p WHERE p.job_no = j.job_no)"
     ).fetchall()[0]
-    return [Found("no-gpu", "jobs without a GPU and without an energy; they are not in the figures", count)]
+    return [Found("no-gpu", "[job|jobs] without a GPU and without an energy; [it is|they are] not in the figures", count)]

@@ -11,6 +11,7 @@ from carbonreport.audit.tables import MOST_MILLIJOULES, SUSPENSION_US
 from carbonreport.audit.window import FIRST_YEAR, LAST_YEAR
 from carbonreport.combine.seasonal import offsets
 from carbonreport.errors import BadTime, RecordError
+from carbonreport.model.audit import agreed
 from carbonreport.model.slices import is_slice
 from carbonreport.units import MJ_PER_J, SECONDS_PER_DAY, US_PER_S
 
@@ -31,20 +32,21 @@ class Taken:
 
     def in_words(self, done: str = "rows used") -> str:
         """1,204 rows used; 3 not begun."""
-        return "; ".join([f"{self.rows:,} {done}", *(f"{n:,} {why}" for why, n in (*self.not_used, *self.noted))])
+        rows = done.replace("rows", "row", 1) if self.rows == 1 else done
+        return "; ".join([f"{self.rows:,} {rows}", *(f"{n:,} {why}" for why, n in (*self.not_used, *self.noted))])
 
 
 NOT_BEGUN = "not begun"
 NO_TIME = "ran for no time"
 UNDATED = "no start, or neither an end nor a length"
-BACKWARDS = "end before their start, without a length"
+BACKWARDS = "[ends before its|end before their] start, without a length"
 SLICES = (
     "had slices of boards (MIG); a slice counts as its part of a board where its name tells how large that is, and no power is known of one"
 )
-BY_LENGTH = "end before their start; their length is taken from Elapsed"
-TORN = "lines are torn: fewer cells than the header has, more of them, or no line end"
-FAR = f"begin or end outside any year that can be audited, {FIRST_YEAR} to {LAST_YEAR}"
-HUGE = "have more GPUs, nodes or hours than any job"
+BY_LENGTH = "[ends before its start; its|end before their start; their] length is taken from Elapsed"
+TORN = "[line is|lines are] torn: fewer cells than the header has, more of them, or no line end"
+FAR = f"[begins or ends|begin or end] outside any year that can be audited, {FIRST_YEAR} to {LAST_YEAR}"
+HUGE = "[has|have] more GPUs, nodes or hours than any job"
 _LOST = "its start or end does not exist or comes twice in the time zone"
 _USABLE = "NOT is_torn AND NOT is_cut AND NOT is_far AND NOT is_huge"
 
@@ -96,7 +98,7 @@ def jobs_query(
     counts = [
         *sorted(whys.items()),
         ("the same job again", repeated),
-        ("lines that cannot be read: not UTF-8, or too long", unread),
+        ("[line|lines] that cannot be read: not UTF-8, or too long", unread),
         (TORN, torn),
         ("its id is cut by the fixed width; ask sacct for --parsable2", cut),
         (FAR, far),
@@ -107,7 +109,7 @@ def jobs_query(
         SELECT cluster, job_id, submit_us, start_us, end_us, project, person, is_pseudonym, partition, state, gpu_model, gpus, nodes, hosts,
                exclusive, energy_mj, CASE WHEN energy_mj IS NULL THEN '' ELSE 'reported' END AS method, '{source}' AS source, array_id, suspended_us
         FROM sacct_jobs WHERE why IS NULL"""
-    told = [tuple((why, int(count)) for why, count in one if count) for one in (counts, noted)]
+    told = [tuple((agreed(why, count), int(count)) for why, count in one if count) for one in (counts, noted)]
     return query, Taken(int(rows), told[0], told[1])
 
 

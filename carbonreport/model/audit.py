@@ -1,78 +1,26 @@
 """A lab's year as it was audited: groups of jobs with their energy by how it is known, and what belongs to no job."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from carbonreport.model.audit_groups import NOBODY as NOBODY
+from carbonreport.model.audit_groups import Energy as Energy
+from carbonreport.model.audit_groups import Group as Group
+from carbonreport.model.audit_groups import Missing as Missing
 from carbonreport.model.quantity import Quantity
-from carbonreport.units import MJ_PER_J
 
 Dimension = Literal["month", "project", "person", "partition", "gpu_model", "outcome"]
 DIMENSIONS: tuple[Dimension, ...] = ("month", "project", "person", "partition", "gpu_model", "outcome")
 Known = Literal["measured", "reported", "estimated"]
 KNOWN: tuple[Known, ...] = ("measured", "reported", "estimated")
+_EITHER = re.compile(r"\[([^\[\]|]*)\|([^\[\]|]*)\]")
 
 
-@dataclass(frozen=True, slots=True)
-class Energy:
-    """Energy by how it is known, each in whole millijoules, and what it becomes at the facility's meter and in the air.
-
-    Attributes:
-        measured_mj: Metered. [mJ]
-        reported_mj: As somebody reported it, such as a node's meter through Slurm. [mJ]
-        estimated_mj: GPU time times a power. [mJ]
-        split_mj: The part of the metered energy that several jobs had together, shared out by GPU time. [mJ]
-        facility_joules: All of it with the facility's part, each moment at its own PUE. [J]
-        grams: Location-based emissions, each moment at its own intensity. [g]
-    """
-
-    measured_mj: int = 0
-    reported_mj: int = 0
-    estimated_mj: int = 0
-    split_mj: int = 0
-    facility_joules: float = 0.0
-    grams: float = 0.0
-
-    @property
-    def it_mj(self) -> int:
-        """IT energy. [mJ]"""
-        return self.measured_mj + self.reported_mj + self.estimated_mj
-
-    @property
-    def it_joules(self) -> float:
-        """IT energy. [J]"""
-        return self.it_mj / MJ_PER_J
-
-    def __add__(self, other: "Energy") -> "Energy":
-        return Energy(
-            self.measured_mj + other.measured_mj,
-            self.reported_mj + other.reported_mj,
-            self.estimated_mj + other.estimated_mj,
-            self.split_mj + other.split_mj,
-            self.facility_joules + other.facility_joules,
-            self.grams + other.grams,
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """Jobs that have something in common, in the year.
-
-    Attributes:
-        name: What: a month "2026-03", a project, a pseudonym, "COMPLETED".
-        jobs: How many touch it.
-        gpu_us: GPU time that they held, suspended jobs none; a slice (MIG) is its part of a board. [µs]
-        known_gpu_us: The part of it with measured or reported energy. [µs]
-        unknown_gpu_us: The part of it with no energy at all, not even estimated. [µs]
-        energy: Of the jobs.
-    """
-
-    name: str
-    jobs: int
-    gpu_us: int
-    known_gpu_us: int
-    unknown_gpu_us: int
-    energy: Energy
+def agreed(text: str, count: int) -> str:
+    """Words that agree with their number: "[job has|jobs have] ended" is "job has ended" for 1, "jobs have ended" for any other."""
+    return _EITHER.sub(lambda either: either[1 if count == 1 else 2], text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +108,7 @@ class Year:
         top: Jobs with the most energy.
         running: Jobs that had not ended.
         findings: What was found.
+        missing: GPU time without any energy, the most first.
     """
 
     groups: Mapping[Dimension, tuple[Group, ...]]
@@ -173,11 +122,34 @@ class Year:
     top: tuple[TopJob, ...] = ()
     running: int = 0
     findings: tuple[Finding, ...] = ()
+    missing: tuple[Missing, ...] = ()
 
     @property
     def whole(self) -> Energy:
         """All energy."""
         return sum((energy for _, energy in self.unattributed), self.jobs.energy + self.idle)
+
+    @property
+    def known_whole(self) -> Energy | None:
+        """All energy that is known, or None where none is."""
+        return self.whole if self.whole.it_mj else None
+
+    @property
+    def known_idle(self) -> Energy | None:
+        """Idle energy, or None where no board was metered whose jobs are known."""
+        return self.idle if self.idle.it_mj or self.metered_gpu_us else None
+
+    @property
+    def known_months(self) -> tuple[tuple[str, Energy | None], ...]:
+        """All energy by month, None where none is known: jobs alone without an energy, or neither a job nor a reading."""
+        metered = {group.name for group in self.groups["month"] if group.known_gpu_us}
+        return tuple((month, energy if energy.it_mj or month in metered else None) for month, energy in self.months)
+
+    @property
+    def unknown_months(self) -> tuple[str, ...]:
+        """Months in which jobs ran and no energy is known."""
+        ran = {group.name for group in self.groups["month"]}
+        return tuple(month for month, energy in self.known_months if energy is None and month in ran)
 
 
 @dataclass(frozen=True, slots=True)

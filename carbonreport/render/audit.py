@@ -1,17 +1,21 @@
 """A lab's year in words and rows: rounded, each figure with how it is known. Pure; templates compute nothing."""
 
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
-from carbonreport.model.audit import Advice
+from carbonreport.model.audit import NOBODY, Advice, Missing, agreed
 from carbonreport.model.slices import is_slice
 from carbonreport.render.audit_facts import AuditFacts, Report, Task
 from carbonreport.render.audit_lines import lines_of
 from carbonreport.render.audit_tables import tables_of
 from carbonreport.render.audit_words import coverage, energy_text, hours_text, money, share, tied
 from carbonreport.render.digits import scaled, shown
+from carbonreport.render.words import listed
 from carbonreport.units import kwh
 
+_MOST_PARTITIONS = 3
+_MONTHS_A_YEAR = 12
 _PEOPLE = {
     "names": "People are named, as was asked for.",
     "pseudonyms": "People are written as pseudonyms; whoever has the salt can make them from names, nobody else.",
@@ -46,13 +50,12 @@ def compose(facts: AuditFacts) -> Report:
 def _lead(facts: AuditFacts) -> list[str]:
     priced, year = facts.priced, facts.priced.year
     energy, grams = shown(priced.facility_joules), shown(priced.location_grams)
-    if not year.whole.it_mj:
-        sentences = [
-            f"{year.jobs.jobs:,} jobs held {hours_text(year.jobs.gpu_us)} GPU-hours. Their energy is not known: nothing was metered, and nobody says which boards they had."
-        ]
+    held = f"{year.jobs.jobs:,} {agreed('[job|jobs]', year.jobs.jobs)} held {hours_text(year.jobs.gpu_us)} GPU-hours"
+    if year.known_whole is None:
+        sentences = [f"{held}. {agreed('[Its|Their]', year.jobs.jobs)} energy is not known: nothing was metered."]
         return [*sentences, *_caveats(facts)]
     sentences = [
-        f"{year.jobs.jobs:,} jobs held {hours_text(year.jobs.gpu_us)} GPU-hours; with idle boards and the facility's part the year used {energy.sentence}, "
+        f"{held}; with {'' if year.known_idle is None else 'idle boards and '}the facility's part the year used {energy.sentence}, "
         f"to which {grams.sentence} belong, location-based, {_where(facts)}.",
         f"{coverage(year.jobs)} of the GPU-hours have measured or reported energy; {share(year.whole.measured_mj, year.whole.it_mj)} of the IT energy was measured, "
         f"{share(year.whole.reported_mj, year.whole.it_mj)} reported and {share(year.whole.estimated_mj, year.whole.it_mj)} estimated.",
@@ -80,9 +83,32 @@ def _caveats(facts: AuditFacts) -> list[str]:
         )
     if year.jobs.unknown_gpu_us:
         sentences.append(
-            f"{hours_text(year.jobs.unknown_gpu_us)} GPU-hours have no energy at all, not even an estimate, since nobody knows their boards; they are missing, not 0."
+            f"{hours_text(year.jobs.unknown_gpu_us)} GPU-hours have no energy at all, not even an estimate; they are missing, not zero. Of them {'; '.join(_missing(facts))}."
         )
     return sentences
+
+
+def _missing(facts: AuditFacts) -> Iterator[str]:
+    """Why GPU time has no energy, where that is, and the way out."""
+    missing = facts.priced.year.missing
+    slices = [one for one in missing if is_slice(one.gpu_model)]
+    unnamed = [one for one in missing if one.gpu_model == NOBODY]
+    others = [one for one in missing if one not in slices and one not in unnamed]
+    models = ", ".join(dict.fromkeys(one.gpu_model for one in others))
+    for some, why in (
+        (unnamed, "are of boards that sacct does not name: --gpu NAME names them"),
+        (slices, "are of slices of boards (MIG), of which no power is known: meter their boards"),
+        (others, f"are of boards of which no power is known ({models}): meter them"),
+    ):
+        if some:
+            yield f"{hours_text(sum(one.gpu_us for one in some))} in {_partitions(some)} {why}"
+
+
+def _partitions(missing: Sequence[Missing]) -> str:
+    """The partitions of some GPU time, those with the most first."""
+    names = list(dict.fromkeys("one that is not said" if one.partition == NOBODY else one.partition for one in missing))
+    more = [f"{len(names) - _MOST_PARTITIONS} more"] if len(names) > _MOST_PARTITIONS else []
+    return f"{agreed('[partition|partitions]', len(names))} {listed([*names[:_MOST_PARTITIONS], *more])}"
 
 
 def _task(advice: Advice, facts: AuditFacts) -> Task:
@@ -104,14 +130,16 @@ def _findings(facts: AuditFacts) -> list[str]:
     year = facts.priced.year
     found = [f"{f.count:,} {f.text}" + ("" if f.energy_mj is None else f" ({energy_text(f.energy_mj)})") for f in year.findings]
     if facts.repeated:
-        found.append(f"{facts.repeated:,} rows of the ledger that another file reports too; each counts once")
+        found.append(agreed(f"{facts.repeated:,} [row|rows] of the ledger that another file reports too; each counts once", facts.repeated))
     for name, rows, not_used, noted in facts.files:
-        found.append("; ".join([f"{name}: {rows:,} rows used", *(f"{n:,} {what}" for what, n in (*not_used, *noted))]))
+        found.append(
+            "; ".join([f"{name}: {rows:,} {agreed('[row|rows]', rows)} used", *(f"{n:,} {what}" for what, n in (*not_used, *noted))])
+        )
     return found
 
 
 def _method(facts: AuditFacts) -> list[str]:
-    split = facts.priced.year.whole.split_mj
+    split, waiting = facts.priced.year.whole.split_mj, facts.priced.year.idle.estimated_mj
     sentences = [
         "Energy by trust: counters and power samples of the boards; Slurm's energy of whole nodes where a job had them alone; else GPU time at the mean power that this lab measured of the board, or at a typical share of its rated power.",
         "Jobs are clipped at the year's edges in the site's time zone; energy without a reading is taken as even over a job's time.",
@@ -120,9 +148,23 @@ def _method(facts: AuditFacts) -> list[str]:
         f"Location-based and market-based figures stand beside each other and are never added. Intensities are {facts.family}.",
         _PEOPLE[facts.people],
     ]
+    if waiting:
+        sentences.insert(
+            1,
+            f"Where jobs had only a part of a host's metered GPU time in an hour, the rest is taken as idle at the idle power that this lab measured ({energy_text(waiting)}), and what is left of the metered energy is the jobs'.",
+        )
     if split:
         sentences.insert(
             1,
-            f"Where several jobs had a host at once, its metered energy was shared out among them by GPU time ({energy_text(split)}): the sum is measured, the shares are estimated.",
+            f"Where several jobs had a host in the same hour, its metered energy was shared out among them by GPU time ({energy_text(split)}): the sum is measured, the shares are estimated.",
         )
-    return sentences
+    return [*sentences, *_last_year(facts)]
+
+
+def _last_year(facts: AuditFacts) -> Iterator[str]:
+    """How much of the year before stands beside, or why it does not."""
+    months = facts.months_before
+    if facts.before is None and months is not None:
+        yield f"Last year does not stand beside: the ledger has hardly anything of {facts.year - 1}, jobs that ended or readings in {'none' if not months else 'one'} of its months, as where a file reaches over New Year."
+    elif months is not None and months < _MONTHS_A_YEAR:
+        yield f"Last year stands beside as far as the ledger has it: jobs that ended or readings in {months} of the 12 months of {facts.year - 1}."

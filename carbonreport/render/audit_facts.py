@@ -23,6 +23,7 @@ class AuditFacts:
         is_direct: Whether the intensities are direct ones, so that "scope 2" is right.
         priced: Figures.
         before: Those of the year before, or None.
+        months_before: In how many months of the year before the ledger has jobs that ended or readings; None where it has nothing of it.
         contract: Electricity contract, or None.
         per_kwh: Money for a kWh with its currency, or None.
         advice: What to do first.
@@ -45,6 +46,7 @@ class AuditFacts:
     is_direct: bool
     priced: Priced
     before: Priced | None
+    months_before: int | None
     contract: Contract | None
     per_kwh: tuple[float, str] | None
     advice: tuple[Advice, ...]

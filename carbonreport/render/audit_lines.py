@@ -1,8 +1,19 @@
 """The main figures of a year, each with its interval, its origin and its source, last year beside."""
 
+from collections.abc import Callable
+
 from carbonreport.model.audit import Priced
 from carbonreport.render.audit_facts import AuditFacts, Line
-from carbonreport.render.audit_words import coverage, energy_text, hours_text, known_in_words, money
+from carbonreport.render.audit_words import (
+    UNKNOWN,
+    coverage,
+    energy_or_unknown,
+    energy_text,
+    hours_text,
+    known_in_words,
+    money,
+    origin_or_nothing,
+)
 from carbonreport.render.digits import plain, scaled, share_in_words, shown
 
 
@@ -11,9 +22,9 @@ def lines_of(facts: AuditFacts) -> list[Line]:
     now, before = facts.priced, facts.before
     whole, year = now.year.whole, now.year
     sources = now.it_joules.source
-    if not whole.it_mj:
+    if year.known_whole is None:
         return [
-            Line("IT energy", "unknown", source="nothing was metered or reported, and no board is known"),
+            Line("IT energy", UNKNOWN, source="nothing was metered or reported, and no power of the boards is known"),
             Line(
                 "GPU-hours held by jobs",
                 hours_text(year.jobs.gpu_us),
@@ -28,25 +39,25 @@ def lines_of(facts: AuditFacts) -> list[Line]:
             "IT energy",
             shown(now.it_joules).with_unit,
             shown(now.it_joules).interval,
-            "" if before is None else shown(before.it_joules).with_unit,
+            _last(before, lambda last: shown(last.it_joules).with_unit),
             known_in_words(whole),
             sources,
         ),
         Line(
             "  of jobs",
-            energy_text(year.jobs.energy.it_mj),
+            energy_or_unknown(year.jobs.known_energy),
             "",
-            "" if before is None else energy_text(before.year.jobs.energy.it_mj),
-            known_in_words(year.jobs.energy),
+            "" if before is None else energy_or_unknown(before.year.jobs.known_energy),
+            origin_or_nothing(year.jobs.known_energy),
             "job ledger",
         ),
         Line(
             "  idle: metered boards that no job had",
-            energy_text(year.idle.it_mj),
+            energy_or_unknown(year.known_idle),
             "",
-            "" if before is None else energy_text(before.year.idle.it_mj),
-            known_in_words(year.idle),
-            "meter ledger",
+            "" if before is None else energy_or_unknown(before.year.known_idle),
+            origin_or_nothing(year.known_idle),
+            "meter ledger" if year.known_idle else "no board was metered on a host whose jobs are known",
         ),
         *(
             Line(f"  unattributed: {why}", energy_text(energy.it_mj), "", "", known_in_words(energy), "meter ledger")
@@ -56,7 +67,7 @@ def lines_of(facts: AuditFacts) -> list[Line]:
             "Facility overhead",
             scaled(max(whole.facility_joules - whole.it_joules, 0.0), "J"),
             "",
-            "" if before is None else scaled(max(before.year.whole.facility_joules - before.year.whole.it_joules, 0.0), "J"),
+            _last(before, lambda last: scaled(max(last.year.whole.facility_joules - last.year.whole.it_joules, 0.0), "J")),
             now.pue.origin,
             f"PUE {shown(now.pue).value}, {now.pue.source}",
         ),
@@ -64,7 +75,7 @@ def lines_of(facts: AuditFacts) -> list[Line]:
             "Facility energy",
             shown(now.facility_joules).with_unit,
             shown(now.facility_joules).interval,
-            "" if before is None else shown(before.facility_joules).with_unit,
+            _last(before, lambda last: shown(last.facility_joules).with_unit),
             now.facility_joules.origin,
             "IT energy of each moment times its PUE",
             True,
@@ -73,7 +84,7 @@ def lines_of(facts: AuditFacts) -> list[Line]:
             f"Electricity, location-based ({'scope 2, direct' if facts.is_direct else 'life-cycle: scope 2 and 3.3'})",
             shown(now.location_grams).with_unit,
             shown(now.location_grams).interval,
-            "" if before is None else shown(before.location_grams).with_unit,
+            _last(before, lambda last: shown(last.location_grams).with_unit),
             now.location_grams.origin,
             f"{now.location_grams.source}; {facts.family}",
             True,
@@ -101,12 +112,17 @@ def lines_of(facts: AuditFacts) -> list[Line]:
     ]
 
 
+def _last(before: Priced | None, text: Callable[[Priced], str]) -> str:
+    """Last year's figure of energy, or of what follows from it; a year of which no energy is known has none."""
+    return "" if before is None else UNKNOWN if before.year.known_whole is None else text(before)
+
+
 def _market(facts: AuditFacts) -> Line:
     label = "Electricity, market-based (beside the line above, never added to it)"
     found, contract = facts.priced.market_grams, facts.contract
     if found is None or contract is None:
         return Line(label, "not stated", known="", source="no [contract] in the site file: factor, share, instrument")
-    before = "" if facts.before is None or facts.before.market_grams is None else shown(facts.before.market_grams).with_unit
+    before = _last(facts.before, lambda last: "" if last.market_grams is None else shown(last.market_grams).with_unit)
     source = f"{contract.instrument}: {contract.share * 100:.0f} % at {contract.grams_per_kwh:g} g/kWh"
     source += "" if contract.share >= 1 else "; the rest at the location-based intensity"
     return Line(
@@ -137,7 +153,7 @@ def _cost(facts: AuditFacts) -> Line:
     amount, currency = facts.priced.cost
     joules = facts.priced.facility_joules
     ends = "–".join(plain(amount * end / joules.value) for end in (joules.low, joules.high)) if joules.value else ""
-    before = "" if facts.before is None or facts.before.cost is None else money(*facts.before.cost)
+    before = _last(facts.before, lambda last: "" if last.cost is None else money(*last.cost))
     return Line(
         "Cost of the electricity",
         money(amount, currency),

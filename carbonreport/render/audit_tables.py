@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
-from carbonreport.model.audit import Dimension, Energy, Group, TopJob
+from carbonreport.model.audit import NOBODY, Dimension, Energy, Group, TopJob
 from carbonreport.render.audit_facts import AuditFacts, Table
-from carbonreport.render.audit_words import energy_text, hours_text, known_in_words, label_of, table_unit
+from carbonreport.render.audit_words import UNKNOWN, energy_text, hours_text, known_in_words, label_of, table_unit
 from carbonreport.render.digits import plain, scaled, share_in_words
 from carbonreport.units import MJ_PER_J, US_PER_S
 
 _MOST_ROWS = 25
+_WITHOUT = "GPU-hours without energy"
 _TITLES: dict[Dimension, str] = {
     "project": "By project",
     "person": "By person",
@@ -28,7 +29,7 @@ def tables_of(facts: AuditFacts) -> list[Table]:
         groups = year.groups[dimension]
         if dimension == "person" and facts.people == "none":
             continue
-        if len(groups) > 1 or (groups and groups[0].name != "not said"):
+        if len(groups) > 1 or (groups and groups[0].name != NOBODY):
             tables.append(_groups(title, dimension, groups, facts))
     if year.top:
         tables.append(_top(facts))
@@ -36,68 +37,74 @@ def tables_of(facts: AuditFacts) -> list[Table]:
 
 
 def _months(facts: AuditFacts) -> Table:
-    before = {} if facts.before is None else {month[5:]: energy for month, energy in facts.before.year.months}
-    unit, size = table_unit(max((energy.facility_joules for _, energy in facts.priced.year.months), default=0.0))
-    rows = []
-    for month, energy in facts.priced.year.months:
-        pue = energy.facility_joules / energy.it_joules if energy.it_mj else 0.0
-        last = before.get(month[5:])
-        rows.append(
-            (
-                month,
-                *(plain(mj / MJ_PER_J / size) for mj in (energy.measured_mj, energy.reported_mj, energy.estimated_mj)),
-                plain(max(energy.facility_joules - energy.it_joules, 0.0) / size),
-                plain(energy.facility_joules / size),
-                f"{pue:.2f}" if energy.it_mj else "",
-                scaled(energy.grams, facts.gas) if energy.it_mj else "0",
-                "" if last is None else plain(last.facility_joules / size),
-            )
+    year, before = facts.priced.year, None if facts.before is None else facts.before.year
+    last = {} if before is None else {month[5:]: (energy, month in before.unknown_months) for month, energy in before.known_months}
+    without = {group.name: group.unknown_gpu_us for group in year.groups["month"]}
+    unit, size = table_unit(max((energy.facility_joules for _, energy in year.months), default=0.0))
+    rows = [
+        (
+            month,
+            *_month(energy, size, facts.gas, is_unknown=month in year.unknown_months),
+            *((hours_text(without[month]) if month in without else "",) if year.missing else ()),
+            *(() if before is None else (_facility(*last.get(month[5:], (None, False)), size),)),
         )
-    caption = f"Energy in {unit}, idle and unattributed energy included. Parts are rounded and may not add."
-    columns = ("Month", "Measured", "Reported", "Estimated", "Overhead", "Facility", "PUE", "Location-based", "Facility, last year")
-    if facts.before is None:
-        return Table("By month", caption, columns[:-1], tuple(row[:-1] for row in rows))
+        for month, energy in year.known_months
+    ]
+    columns = (
+        *("Month", "Measured", "Reported", "Estimated", "Overhead", "Facility", "PUE", "Location-based"),
+        *((_WITHOUT,) if year.missing else ()),
+        *(() if before is None else ("Facility, last year",)),
+    )
+    empty = any(energy is None and month not in year.unknown_months for month, energy in year.known_months)
+    caption = f"Energy in {unit}, idle and unattributed energy included. Parts are rounded and may not add." + (
+        " Of an empty month the ledger has no energy and no job." if empty else ""
+    )
     return Table("By month", caption, columns, tuple(rows))
+
+
+def _month(energy: Energy | None, size: float, gas: str, *, is_unknown: bool) -> tuple[str, ...]:
+    """Measured, reported, estimated, overhead, facility, PUE and emissions of a month."""
+    if energy is None:
+        return (*("", "", "", ""), UNKNOWN, "", UNKNOWN) if is_unknown else ("",) * 7
+    return (
+        *(plain(mj / MJ_PER_J / size) for mj in (energy.measured_mj, energy.reported_mj, energy.estimated_mj)),
+        plain(max(energy.facility_joules - energy.it_joules, 0.0) / size),
+        plain(energy.facility_joules / size),
+        f"{energy.facility_joules / energy.it_joules:.2f}" if energy.it_mj else "",
+        scaled(energy.grams, gas),
+    )
+
+
+def _facility(energy: Energy | None, is_unknown: bool, size: float) -> str:
+    if energy is None:
+        return UNKNOWN if is_unknown else ""
+    return plain(energy.facility_joules / size)
 
 
 def _groups(title: str, dimension: Dimension, groups: Sequence[Group], facts: AuditFacts) -> Table:
     unit, size = table_unit(max((group.energy.it_joules for group in groups), default=0.0))
     whole = max(sum(group.energy.it_mj for group in groups), 1)
     before = {} if facts.before is None else {group.name: group for group in facts.before.year.groups[dimension]}
-    rows = []
-    for group in groups[:_MOST_ROWS]:
-        energy = group.energy
-        last = before.get(group.name)
-        rows.append(
-            (
-                label_of(group.name, dimension),
-                f"{group.jobs:,}",
-                hours_text(group.gpu_us),
-                plain(energy.it_joules / size) if energy.it_mj else "unknown" if group.gpu_us else "0",
-                share_in_words(energy.it_mj / whole),
-                known_in_words(energy),
-                plain(energy.facility_joules / size) if energy.it_mj else "",
-                scaled(energy.grams, facts.gas) if energy.it_mj else "",
-                *(() if facts.before is None else ("" if last is None else plain(last.energy.it_joules / size),)),
-            )
+    has_missing = bool(facts.priced.year.missing)
+
+    def row(name: str, group: Group, last: Group | None) -> tuple[str, ...]:
+        energy = group.known_energy
+        known = (UNKNOWN, UNKNOWN, "", UNKNOWN, UNKNOWN)
+        if energy is not None:
+            parts = (share_in_words(energy.it_mj / whole), known_in_words(energy), plain(energy.facility_joules / size))
+            known = (plain(energy.it_joules / size), *parts, scaled(energy.grams, facts.gas))
+        return (
+            *(name, f"{group.jobs:,}", hours_text(group.gpu_us), *known),
+            *((hours_text(group.unknown_gpu_us),) if has_missing else ()),
+            *(() if facts.before is None else (_it(last, size),)),
         )
+
+    rows = [row(label_of(group.name, dimension), group, before.get(group.name)) for group in groups[:_MOST_ROWS]]
     rest = groups[_MOST_ROWS:]
     if rest:
-        more = sum((group.energy for group in rest), Energy())
-        rows.append(
-            (
-                f"{len(rest)} more",
-                f"{sum(g.jobs for g in rest):,}",
-                hours_text(sum(g.gpu_us for g in rest)),
-                plain(more.it_joules / size),
-                share_in_words(more.it_mj / whole),
-                known_in_words(more),
-                plain(more.facility_joules / size),
-                scaled(more.grams, facts.gas),
-                *(() if facts.before is None else ("",)),
-            )
-        )
+        rows.append(row(f"{len(rest)} more", _together(rest), None))
     caption = f"Energy of jobs in {unit}; idle and unattributed energy is nobody's and stands above. Parts are rounded and may not add."
+    caption += " A share is of the energy that is known." if any(group.unknown_gpu_us for group in groups) else ""
     columns = (
         title.removeprefix("By ")[:1].upper() + title.removeprefix("By ")[1:],
         "Jobs",
@@ -107,8 +114,29 @@ def _groups(title: str, dimension: Dimension, groups: Sequence[Group], facts: Au
         "How known",
         "Facility",
         "Location-based",
+        *((_WITHOUT,) if has_missing else ()),
+        *(() if facts.before is None else ("IT, last year",)),
     )
-    return Table(title, caption, (*columns, "IT, last year") if facts.before is not None else columns, tuple(rows))
+    return Table(title, caption, columns, tuple(rows))
+
+
+def _it(last: Group | None, size: float) -> str:
+    """Last year's IT energy of a group; nothing where it was not there."""
+    if last is None:
+        return ""
+    return UNKNOWN if last.known_energy is None else plain(last.known_energy.it_joules / size)
+
+
+def _together(groups: Sequence[Group]) -> Group:
+    """Several groups as one."""
+    return Group(
+        "",
+        sum(group.jobs for group in groups),
+        sum(group.gpu_us for group in groups),
+        sum(group.known_gpu_us for group in groups),
+        sum(group.unknown_gpu_us for group in groups),
+        sum((group.energy for group in groups), Energy()),
+    )
 
 
 def _top(facts: AuditFacts) -> Table:

@@ -6,6 +6,7 @@ from carbonreport.model.audit import Dimension, Energy, Group
 from carbonreport.render.digits import plain, scaled, share_in_words
 from carbonreport.units import JOULES_PER_KWH, MJ_PER_J, hours_from_microseconds
 
+UNKNOWN = "unknown"
 _LOOSE = re.compile(r"(?<=[0-9]) (?=(?:%|[kMG]?W|[kMG]?Wh|[kMG]?J|h|s|g|GPU-hours)(?![A-Za-z-]))")
 
 
@@ -36,6 +37,16 @@ def coverage(group: Group) -> str:
 def energy_text(millijoules: int) -> str:
     """Energy in the unit that suits its size."""
     return scaled(millijoules / MJ_PER_J, "J") if millijoules else "0\u00a0kWh"
+
+
+def energy_or_unknown(energy: Energy | None) -> str:
+    """IT energy in the unit that suits its size, or that nobody knows it."""
+    return UNKNOWN if energy is None else energy_text(energy.it_mj)
+
+
+def origin_or_nothing(energy: Energy | None) -> str:
+    """How an energy is known; nothing of one that is not."""
+    return "" if energy is None else known_in_words(energy)
 
 
 def hours_text(gpu_us: float) -> str:

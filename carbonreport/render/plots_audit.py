@@ -5,12 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from carbonreport.model.audit import Energy, Group
+from carbonreport.model.audit import Energy, Group, agreed
 from carbonreport.render.audit_facts import AuditFacts
+from carbonreport.render.audit_words import UNKNOWN
 from carbonreport.render.pictures import Picture
 from carbonreport.render.pictures_svg import INK, cleaned
 from carbonreport.render.plots import figure, is_available, saved
-from carbonreport.render.words import shortened
+from carbonreport.render.words import listed, shortened
 from carbonreport.units import JOULES_PER_KWH, MJ_PER_J
 
 _BLUE, _PALE = "#2a7ab0", "#9cc3de"  # seen on white and on black
@@ -52,37 +53,44 @@ def _stacks(energies: Sequence[Energy]) -> np.ndarray[Any, Any]:
 
 
 def _months(facts: AuditFacts) -> Picture:
-    months = facts.priced.year.months
-    stacks = _stacks([energy for _, energy in months])
+    months, unknown = facts.priced.year.known_months, facts.priced.year.unknown_months
+    stacks = _stacks([Energy() if energy is None else energy for _, energy in months])
     unit, size = _unit(float(stacks.sum(axis=0).max()))
     labels = [_MONTHS[int(month[5:]) - 1] for month, _ in months]
     title = f"Energy by month, {facts.year}"
     with figure(2.3) as drawn:
         axes = drawn.subplots()
+        places = np.arange(len(labels))
         handles, names, bottom = [], [], np.zeros(len(labels))
         for (name, style), values in zip(_PARTS, stacks / size, strict=True):
-            if values.sum() > 0:
-                handles.append(axes.bar(labels, values, bottom=bottom, edgecolor=INK, linewidth=0.6, width=0.72, **style))
+            there = values > 0  # a bar without a height would be drawn as a line
+            if there.any():
+                bars = axes.bar(places[there], values[there], bottom=bottom[there], edgecolor=INK, linewidth=0.6, width=0.72, **style)
+                handles.append(bars)
                 names.append(name)
             bottom = bottom + values
+        axes.set_xticks(places, labels)
+        axes.set_xlim(-0.6, len(labels) - 0.4)
         if facts.before is not None:
-            held = dict(facts.before.year.months)
+            held = dict(facts.before.year.known_months)
             last = [held.get(f"{facts.year - 1}{month[4:]}") for month, _ in months]
             heights = [np.nan if energy is None else energy.facility_joules / size for energy in last]
-            handles.append(axes.plot(labels, heights, color=INK, marker="_", markersize=16, markeredgewidth=1.6, linestyle="none")[0])
+            handles.append(axes.plot(places, heights, color=INK, marker="_", markersize=16, markeredgewidth=1.6, linestyle="none")[0])
             names.append(f"{facts.year - 1}, all")
         axes.set_ylabel(f"Energy, {unit}")
         axes.legend(
             handles, names, loc="lower left", bbox_to_anchor=(0, 1), ncols=5, borderaxespad=0.2, columnspacing=1.2, handlelength=1.6
         )
-        words = "; ".join(f"{label} {total / size:.3g} {unit}" for label, total in zip(labels, stacks.sum(axis=0), strict=True))
+        totals = zip(labels, months, stacks.sum(axis=0), strict=True)
+        words = "; ".join(
+            f"{label} {total / size:.3g} {unit}" if energy is not None else f"{label} {UNKNOWN if month in unknown else 'nothing'}"
+            for label, (month, energy), total in totals
+        )
         svg = cleaned(saved(drawn), "months", title, words)
-    return Picture(
-        svg,
-        title,
-        f"What was measured, what was reported, what was estimated, and the facility's part on top, in {facts.time_zone} months.",
-        "months",
-    )
+    caption = f"What was measured, what was reported, what was estimated, and the facility's part on top, in {facts.time_zone} months."
+    if unknown:
+        caption += f" In {listed([_MONTHS[int(month[5:]) - 1] for month in unknown])} jobs ran, and nobody knows their energy: no bar."
+    return Picture(svg, title, caption, "months")
 
 
 def _projects(facts: AuditFacts, projects: Sequence[Group]) -> Picture:
@@ -110,9 +118,11 @@ def _projects(facts: AuditFacts, projects: Sequence[Group]) -> Picture:
         )
         words = "; ".join(f"{name} {total / size:.3g} {unit}" for name, total in zip(names, stacks.sum(axis=0), strict=True))
         svg = cleaned(saved(drawn), "projects", title, words)
-    return Picture(
-        svg, title, "Energy of jobs with the facility's part; idle and unattributed energy is nobody's and is left out.", "projects"
-    )
+    caption = "Energy of jobs with the facility's part; idle and unattributed energy is nobody's and is left out."
+    without = sum(group.known_energy is None for group in facts.priced.year.groups["project"])
+    if without:
+        caption += f" {without} {agreed('[project|projects]', without)} of which no energy is known {agreed('[has|have]', without)} no bar."
+    return Picture(svg, title, caption, "projects")
 
 
 def _week(facts: AuditFacts) -> Picture:
@@ -141,12 +151,12 @@ def _week(facts: AuditFacts) -> Picture:
 
 
 def _coverage(facts: AuditFacts) -> Picture:
-    groups = facts.priced.year.groups["month"]
+    groups = [group for group in facts.priced.year.groups["month"] if group.gpu_us]
     labels = [_MONTHS[int(group.name[5:]) - 1] for group in groups]
-    held = np.array([max(group.gpu_us, 1) for group in groups], dtype=float)
+    held = np.array([group.gpu_us for group in groups], dtype=float)
     known = np.array([group.known_gpu_us for group in groups]) / held * 100
     unknown = np.array([group.unknown_gpu_us for group in groups]) / held * 100
-    estimated = np.maximum(np.where([group.gpu_us > 0 for group in groups], 100.0, 0.0) - known - unknown, 0.0)
+    estimated = np.maximum(100.0 - known - unknown, 0.0)
     title = f"How much of the GPU time is known, {facts.year}"
     with figure(1.6) as drawn:
         axes = drawn.subplots()

@@ -21,11 +21,12 @@ from carbonreport.audit.season import season_advice
 from carbonreport.audit.window import Window, window_of
 from carbonreport.errors import CarbonreportError
 from carbonreport.grid.zones import time_zone_of
-from carbonreport.model.audit import Advice, Finding, Priced
+from carbonreport.model.audit import Advice, Finding, Priced, agreed
 from carbonreport.model.footprint import ChargedRun, Footprint
 from carbonreport.model.series import QUALITIES, Array
 from carbonreport.site import Price, Site
 from carbonreport.units import JOULES_PER_KWH, US_PER_S, hours, hours_from_microseconds
+from carbonreport.workflows.audit_before import LEAST_MONTHS, months_before
 from carbonreport.workflows.audit_fill import Asked as Asked
 from carbonreport.workflows.audit_fill import fill, keeping_of, what_was_read
 from carbonreport.workflows.audit_inputs import swept_cap
@@ -41,7 +42,8 @@ class Audited:
     Attributes:
         window: Its edges.
         priced: Its figures.
-        before: Those of the year before, or None where the ledger has nothing of it.
+        before: Those of the year before, or None where the ledger does not really hold it.
+        months_before: In how many months of the year before the ledger has jobs that ended or readings; None where it has nothing of it.
         footprint: Of all its energy together, with notes, grids and intervals.
         site: Content of the site file.
         zone: Grid zone.
@@ -57,6 +59,7 @@ class Audited:
     window: Window
     priced: Priced
     before: Priced | None
+    months_before: int | None
     footprint: Footprint
     site: Site
     zone: str
@@ -112,11 +115,14 @@ def audit(
         others = advise(priced.year, engine.board_energy(), caps, _shift(engine, charged.runs[0]))
         advice = tuple(sorted((*others, *([season] if season else [])), key=lambda one: -(one.joules or 0.0)))
         weekday_hours = engine.weekday_hours(engine.hourly_joules())
-        before = priced_year(db, year_before, options, site, price, environ, show, asked.gpu)
+        held = months_before(db, year_before)
+        is_held = held is not None and held >= LEAST_MONTHS
+        before = priced_year(db, year_before, options, site, price, environ, show, asked.gpu) if is_held else None
     return Audited(
         window,
         priced,
         None if before is None else before[0],
+        held,
         charged.footprint,
         site,
         charged.places[0].zone,
@@ -136,8 +142,8 @@ def _time_zone(options: PlaceOptions, site: Site, environ: Mapping[str, str]) ->
 
 def _alike(con: Any) -> tuple[Finding, ...]:
     count, gpu_us = alike_jobs(con)
-    text = f"jobs that may be the same job under another id or cluster, {hours_from_microseconds(gpu_us):,.1f} GPU-hours; ask sacct for Cluster, JobIDRaw and JobID"
-    return (Finding("may-be-same-job", text, count),) if count else ()
+    text = f"[job|jobs] that may be the same job under another id or cluster, {hours_from_microseconds(gpu_us):,.1f} GPU-hours; ask sacct for Cluster, JobIDRaw and JobID"
+    return (Finding("may-be-same-job", agreed(text, count), count),) if count else ()
 
 
 def _shown(people: People, keeping: Keeping) -> Callable[[str, bool], str]:

@@ -8,6 +8,7 @@ from typing import Any
 from carbonreport.audit.people import People
 from carbonreport.audit.sacct import Taken
 from carbonreport.audit.window import Window
+from carbonreport.model.audit import agreed
 from carbonreport.units import SECONDS_PER_DAY, US_PER_S
 from carbonreport.workflows.charge import load_records
 from carbonreport.workflows.ledger import keep, keep_meters, keep_sacct
@@ -71,7 +72,12 @@ def fill(
     for number, path in enumerate(asked.meters, start=1):
         taken.append((_shown_name("meter", number, path, asked.people), keep_meters(path, keeping, con=con)))
     if asked.records:
-        taken.append((f"{len(asked.records)} records", keep(load_records(asked.records, options), keeping, con=con)))
+        taken.append(
+            (
+                f"{len(asked.records)} {agreed('[record|records]', len(asked.records))}",
+                keep(load_records(asked.records, options), keeping, con=con),
+            )
+        )
     return tuple(taken)
 
 

@@ -7,8 +7,9 @@ from carbonreport import __version__
 from carbonreport.errors import OutputError
 from carbonreport.grid.zones import WORLD_ZONE, name_of_zone
 from carbonreport.render.audit import compose
+from carbonreport.render.audit_data import as_csv, as_json
 from carbonreport.render.audit_facts import AuditFacts
-from carbonreport.render.audit_page import as_csv, as_html, as_json, as_pdf
+from carbonreport.render.audit_page import as_html, as_pdf
 from carbonreport.render.plots_audit import draw_audit
 from carbonreport.units import US_PER_S
 from carbonreport.workflows.audit import Audited
@@ -32,6 +33,7 @@ def facts_of(audited: Audited) -> AuditFacts:
         is_direct=grid.family.factor == "direct",
         priced=audited.priced,
         before=audited.before,
+        months_before=audited.months_before,
         contract=audited.site.contract,
         per_kwh=None if audited.price is None else (audited.price.per_kwh, audited.price.currency),
         advice=audited.advice,
@@ -107,7 +109,7 @@ def summary(audited: Audited) -> str:
     width = max(len(line.label) for line in report.lines)
     lines = [report.title, report.period, "", *report.lead, ""]
     for line in report.lines:
-        interval = f" [{line.interval}]" if line.interval else ""
+        interval = f" [{line.interval.replace('–', ', ')}]" if line.interval else ""
         before = f", last year {line.before}" if line.before else ""
         known = f" ({line.known}{before})" if line.known or before else ""
         lines.append(f"{line.label:<{width}}  {line.value}{interval}{known}")

@@ -18,6 +18,7 @@ from carbonreport.errors import BadTime, CarbonreportError, RecordError
 from carbonreport.importers import slurm_fields as fields
 from carbonreport.importers.imported import Imported
 from carbonreport.importers.limits import LEAST_NODE_WATTS, MOST_NODE_WATTS
+from carbonreport.model.audit import agreed
 from carbonreport.model.run import RunRecord
 from carbonreport.workflows.imports import Asked, import_file
 from carbonreport.workflows.ledger_keeping import Keeping as Keeping
@@ -78,7 +79,7 @@ def keep_sacct(path: Path, keeping: Keeping, *, con: Any = None) -> Taken:
         else:
             rows, taken = other_rows(copy, str(path), keeping.zone, names, keeping.people != "names", source)
             ledger.add(rows, "jobs", db)
-    return replace(taken, noted=(*taken.noted, (NOT_UTF8, foreign))) if foreign else taken
+    return replace(taken, noted=(*taken.noted, (agreed(NOT_UTF8, foreign), foreign))) if foreign else taken
 
 
 def keep_meters(path: Path, keeping: Keeping, *, con: Any = None) -> Taken:

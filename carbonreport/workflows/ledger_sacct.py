@@ -18,9 +18,10 @@ from carbonreport.importers.slurm_jobs import SlurmJob, jobs
 from carbonreport.importers.slurm_json import is_accounting, jobs_of_json, no_accounting
 from carbonreport.importers.slurm_rows import layout_of, rows_of
 from carbonreport.importers.tables import Row
+from carbonreport.model.audit import agreed
 from carbonreport.model.slices import is_slice
 
-NOT_UTF8 = "lines are not UTF-8 and were read as Windows-1252"
+NOT_UTF8 = "[line is not UTF-8 and was|lines are not UTF-8 and were] read as Windows-1252"
 _CHUNK = 1 << 24
 _HEAD_LINES = 40
 _DELIMITERS = ("^|^", "|", "\t", ";", ",")
@@ -182,4 +183,4 @@ def counted(whys: Iterable[str]) -> tuple[tuple[str, int], ...]:
     counts: dict[str, int] = {}
     for why in whys:
         counts[why] = counts.get(why, 0) + 1
-    return tuple(counts.items())
+    return tuple((agreed(why, count), count) for why, count in counts.items())

@@ -66,7 +66,7 @@ def test_a_year_out_of_sacct_and_samples(files):
     assert found.window.time_zone == "Europe/Berlin"
     assert found.priced.facility_joules.value == pytest.approx(1.2 * found.priced.it_joules.value)
     assert found.priced.market_grams is None
-    assert found.before is not None and found.before.year.jobs.jobs == 1
+    assert (found.before, found.months_before) == (None, 0)
 
 
 def test_all_months_are_there_and_add_up(files):
@@ -315,7 +315,7 @@ def run(*arguments):
         (["--year", "2099", "--sacct", "{files}/sacct.txt"], "2099 has not begun"),
         (["--year", "2026", "--sacct", "{files}/sacct.txt", "--gpu", "Foo"], "unknown board --gpu Foo"),
         (["--year", "2026", "--sacct", "{files}/sacct.txt", "--ledger", "/"], "folder of its own"),
-        (["--year", "2026", "--sacct", "{files}/torn.txt"], "1 lines are torn"),
+        (["--year", "2026", "--sacct", "{files}/torn.txt"], "1 line is torn"),
         (["--year", "2026", "--sacct", "{files}/sacct.txt", "--sweep", "{files}/nan.json"], "no number above 0"),
     ],
 )
@@ -350,7 +350,7 @@ def test_the_command_writes_what_it_says(files):
     )
 
     assert done.returncode == 0, done.stderr
-    assert "1 records: 1 rows used" in done.stdout
+    assert "1 record: 1 row used" in done.stdout
     assert json.loads((files / "a.json").read_text())["jobs"]["jobs"] == 4
     assert (files / "a.csv").read_text().startswith("# written by carbonreport")
 

@@ -85,7 +85,7 @@ def test_lines_of_windows_are_read_and_said(kept):
     (rows, taken) = kept((COLUMNS + ROW.replace("vision", "pröj")).encode("cp1252"))
 
     assert rows[0][4] == "pröj"
-    assert taken.noted == (("lines are not UTF-8 and were read as Windows-1252", 1),)
+    assert taken.noted == (("line is not UTF-8 and was read as Windows-1252", 1),)
 
 
 def test_a_last_line_without_an_end_is_torn_in_every_shape(kept):

@@ -28,7 +28,9 @@ FLAGS = [
 ]
 # A frame of a given width says whether anything sticks out; headless windows are never narrower than 500 px.
 FRAME = """<!doctype html><title>wait</title><iframe id=f src="{page}" style="width:{width}px;height:900px;border:0"></iframe>
-<script>f.onload = () => {{ const d = f.contentDocument.documentElement; document.title = d.scrollWidth + " of " + d.clientWidth; }}</script>"""
+<script>f.onload = () => {{ const d = f.contentDocument.documentElement; document.title = d.scrollWidth + " of " + d.clientWidth + ", silent: " +
+[...f.contentDocument.querySelectorAll("figure")].filter(e => (e.firstElementChild.scrollWidth > e.firstElementChild.clientWidth)
+!= f.contentWindow.getComputedStyle(e.querySelector("figcaption"), "::before").content.includes("scroll")).length; }}</script>"""
 
 pytestmark = pytest.mark.skipif(
     CHROMIUM is None, reason="chromium is not installed: PAGES ARE NOT OPENED IN A BROWSER (apt-get install chromium)"
@@ -70,8 +72,8 @@ def opened(page, folder, *flags):
     )
 
 
-@pytest.mark.parametrize("width", [390, 1280])
-def test_the_page_opens_without_a_console_error_runs_nothing_and_fits(page, tmp_path, width):
+@pytest.mark.parametrize("width", [390, 600, 1280])
+def test_the_page_opens_without_a_console_error_runs_nothing_and_fits_or_says_that_a_picture_scrolls(page, tmp_path, width):
     done = opened(page, tmp_path, f"--window-size={width},900", "--dump-dom")
 
     assert "CONSOLE" not in done.stderr
@@ -82,5 +84,6 @@ def test_the_page_opens_without_a_console_error_runs_nothing_and_fits(page, tmp_
     frame = tmp_path / f"frame{width}.html"
     frame.write_text(FRAME.format(page=page.name, width=width))
     title = opened(frame, tmp_path, "--allow-file-access-from-files", "--virtual-time-budget=5000", "--dump-dom").stdout
-    (scroll, client) = re.search(r"<title>(\d+) of (\d+)</title>", title).groups()
+    (scroll, client, silent) = re.search(r"<title>(\d+) of (\d+), silent: (\d+)</title>", title).groups()
     assert int(scroll) <= int(client) <= width
+    assert silent == "0"

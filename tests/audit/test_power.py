@@ -104,7 +104,7 @@ def test_a_bad_reading_that_comes_back_does_not_book_a_lifetime(read):
     ((row,), not_used) = read(table([("GPU-a", T0 + 60 * i, v) for i, v in enumerate(values)], "uuid,timestamp,energy_mj"))
 
     assert row["energy_mj"] == 4_000_000
-    assert not_used == {"dips of the counter that came back; bridged": 1}
+    assert not_used == {"dip of the counter that came back; bridged": 1}
 
 
 @pytest.mark.parametrize("dip", [[55_800_000_999_999], [0, 0, 0], [55_800_000_999_999, 55_800_000_999_998]])
@@ -114,7 +114,8 @@ def test_a_dip_of_the_counter_is_bridged_and_loses_nothing(read, dip):
     ((row,), not_used) = read(table([("GPU-a", T0 + 60 * i, v) for i, v in enumerate(values)], "uuid,timestamp,energy_mj"))
 
     assert row["energy_mj"] == 4_000_000
-    assert not_used == {"dips of the counter that came back; bridged": len(dip)}
+    ((why, count),) = not_used.items()
+    assert (why.partition(" of ")[2], count) == ("the counter that came back; bridged", len(dip))
 
 
 def test_a_young_counter_that_steps_back_by_a_millijoule_has_not_begun_again(read):
@@ -197,7 +198,7 @@ def test_a_gap_is_no_energy_and_is_said(read):
 
     assert row["energy_mj"] == 300 * 60 * 18 * 1000
     assert (row["read_us"], row["end_us"] - row["start_us"]) == (60 * 18 * 10**6, 60 * 34 * 10**6)
-    assert not_used == {"gaps without a reading": 1}
+    assert not_used == {"gap without a reading": 1}
 
 
 def test_the_job_of_a_sample_is_kept_and_the_exporters_own_pod_is_nobody(read):

@@ -334,7 +334,7 @@ def test_a_row_that_is_not_used_has_one_reason_and_time_that_never_passed_is_sai
     found, taken = read(*({"JobIDRaw": str(i), "JobID": str(i)} | row for i, row in enumerate(rows)))
 
     assert [job["job_id"] for job in found] == ["2"]
-    assert dict(taken.not_used) == {"ran for no time": 1, "end before their start, without a length": 1, "not begun": 1}
+    assert dict(taken.not_used) == {"ran for no time": 1, "ends before its start, without a length": 1, "not begun": 1}
     assert sum(n for _, n in taken.noted) == 1
 
 

@@ -57,6 +57,18 @@ def test_on_a_metered_host_each_has_the_energy_of_its_own_hours_and_nothing_is_i
     assert found(year, "host-overfull") is None
 
 
+def test_the_metered_part_of_a_suspended_job_is_not_twice_the_boards_power(audited):
+    half = a_job("1", NOON, 40, suspended_us=20 * HOUR_US, project="half", gpu_model="h200")
+    other = a_job("2", us(NOON) + 40 * HOUR_US, 100, suspended_us=0, hosts="n5", project="other", gpu_model="h200")
+    readings = [a_reading("GPU-a", us(NOON) + h * HOUR_US, 1, HALF_KWH) for h in range(20)]
+
+    year = audited([half, other], readings, watts=500.0)
+
+    energies = {g.name: g.energy for g in year.groups["project"]}
+    assert (energies["half"].measured_mj, energies["half"].estimated_mj) == (20 * HALF_KWH, 0)
+    assert energies["other"].estimated_mj == 100 * HALF_KWH
+
+
 def test_jobs_that_took_turns_on_a_host_share_it_evenly(audited):
     jobs = [a_job(str(i), NOON, 4, suspended_us=2 * HOUR_US, project=f"project {i}") for i in range(2)]
 
