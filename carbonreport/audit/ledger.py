@@ -7,6 +7,7 @@ name; a rename makes a file appear whole. What was reported twice in different f
 import json
 import tempfile
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
@@ -94,7 +95,7 @@ class Ledger:
             query: SQL.
             table: Which.
             con: DuckDB.
-            is_distinct: Whether no row of it comes twice.
+            is_distinct: Whether no row of it comes twice; its tables are no temporary ones then, since months are written side by side.
 
         Raises:
             OutputError: The ledger cannot be written.
@@ -102,21 +103,26 @@ class Ledger:
         self.claim()
         names = ", ".join(columns(table))
         month = "strftime(make_timestamp(start_us), '%Y-%m')"
-        con.execute(
-            f"CREATE OR REPLACE TEMP TABLE ledger_new AS SELECT {'' if is_distinct else 'DISTINCT'} {names}, {month} AS ledger_month FROM ({query})"
-        )
+        if not is_distinct:
+            con.execute(f"CREATE OR REPLACE TABLE ledger_new AS SELECT DISTINCT {names} FROM ({query}) ORDER BY start_us")
+        source = f"({query})" if is_distinct else "ledger_new"
         months = con.execute(
-            f"SELECT ledger_month, printf('%016x%016x', bit_xor(hash({names})), bit_xor(hash(1, {names}))) FROM ledger_new GROUP BY 1 ORDER BY 1"
+            f"SELECT {month} AS m, printf('%016x%016x', bit_xor(hash({names})), bit_xor(hash(1, {names}))), min(start_us), max(start_us) FROM {source} GROUP BY 1 ORDER BY 1"
         ).fetchall()
-        with tempfile.TemporaryDirectory(prefix="carbonreport-ledger-") as scratch:
-            for month_name, digest in months:
+        (cores,) = con.execute("SELECT current_setting('threads')").fetchall()[0]
+        with tempfile.TemporaryDirectory(prefix="carbonreport-ledger-") as scratch, ThreadPoolExecutor(cores) as pool:
+
+            def write(month: tuple[str, str, int, int]) -> Path:
+                _, digest, first_us, last_us = month
                 path = Path(scratch) / f"{digest}.parquet"
-                con.execute(
-                    f"COPY (SELECT {names} FROM ledger_new WHERE ledger_month = ? ORDER BY start_us) TO '{path}' (FORMAT parquet, COMPRESSION zstd)",
-                    [month_name],
+                con.cursor().execute(
+                    f"COPY (SELECT {names} FROM {source} WHERE start_us BETWEEN {first_us} AND {last_us}) TO '{path}' (FORMAT parquet, COMPRESSION zstd)"
                 )
+                return path
+
+            for (month_name, digest, _, _), path in zip(months, pool.map(write, months), strict=True):
                 self._folder.put(path, f"{table}/month={month_name}/{digest}.parquet")
-        con.execute("DROP TABLE ledger_new")
+        con.execute("DROP TABLE IF EXISTS ledger_new")
         return len(months)
 
     def open(self, con: Any, *, from_us: int | None = None, until_us: int | None = None) -> dict[TableName, int]:

@@ -144,6 +144,7 @@ def read_cells(con: Any, path: Path, skip: int, names: list[str], rules: SlurmRu
         "tres": cell("alloctres"),
         "elapsedraw": cell("elapsedraw"),
         "elapsed": cell("elapsed"),
+        "suspended": cell("suspended"),
         "nnodes": cell("nnodes", "allocnodes"),
         "consumed_raw": cell("consumedenergyraw"),
         "consumed": cell("consumedenergy"),
@@ -151,37 +152,39 @@ def read_cells(con: Any, path: Path, skip: int, names: list[str], rules: SlurmRu
         "out_ave": cell("tresusageoutave"),
     }
     quoted = _escaped(literally(str(path)))
-    # Tables between the steps: an optimiser that put the macros into one another would evaluate their arguments many times.
     for table in ("reject_errors", "reject_scans"):
         con.execute(f"DROP TABLE IF EXISTS {table}")
+    # Level by level, so that each macro is given a column: given another macro, it would evaluate that once for each of its mentions.
     con.execute(f"""
-        CREATE OR REPLACE TEMP TABLE sacct_found AS
+        CREATE OR REPLACE TEMP TABLE sacct_rows AS
         WITH cut AS (
             SELECT {", ".join(f'{text} AS "{name}"' for name, text in kept.items())},
                 (coalesce({_named(columns[0])}, '') <> '' OR {_named(columns[1])} IS NOT NULL) AND ({_named(columns[-1])} IS NULL OR {shifted}) AS is_torn, {is_last if last != [""] else "false"} AS is_last
             FROM read_csv('{quoted}', delim='|', quote='', escape='', header=false, skip={skip + 1}, auto_detect=false, null_padding=true, strict_mode=false,
-                nullstr='\x01', store_rejects=true, max_line_size={_LONGEST_LINE}, columns={{{", ".join(f"'{_escaped(name)}': 'VARCHAR'" for name in [*columns, *_MORE])}}}))
-        SELECT * EXCLUDE (tres, in_tot, out_ave, raw, shown),
-            CASE WHEN raw <> '' AND NOT contains(shown, '_[') THEN raw WHEN shown <> '' THEN shown ELSE raw END AS job_id,
-            CASE WHEN shown <> raw AND (contains(shown, '_') OR contains(shown, '+')) AND NOT contains(shown, '_[') THEN shown ELSE '' END AS array_id,
-            sacct_tres(tres, 'energy', '3') AS tres_energy, sacct_gpus(tres) AS gpu_text, sacct_tres(tres, 'node', '4') AS node_text,
-            CASE WHEN in_tot <> '' THEN sacct_tres(in_tot, 'energy', '3') ELSE '' END AS in_energy,
-            CASE WHEN out_ave <> '' THEN sacct_tres(out_ave, 'energy', '3') ELSE '' END AS out_watts
-        FROM cut""")
-    con.execute(f"""
-        CREATE OR REPLACE TEMP TABLE sacct_rows AS
-        SELECT * EXCLUDE (tres_energy, node_text, nnodes, in_energy, out_watts, consumed_raw, consumed, elapsedraw, elapsed, submit),
+                nullstr='\x01', store_rejects=true, max_line_size={_LONGEST_LINE}, columns={{{", ".join(f"'{_escaped(name)}': 'VARCHAR'" for name in [*columns, *_MORE])}}})),
+        found AS (
+            SELECT * EXCLUDE (tres, in_tot, out_ave, raw, shown, nnodes, exclusive_text, suspended),
+                CASE WHEN raw <> '' AND NOT contains(shown, '_[') THEN raw WHEN shown <> '' THEN shown ELSE raw END AS job_id,
+                CASE WHEN shown <> raw AND (contains(shown, '_') OR contains(shown, '+')) AND NOT contains(shown, '_[') THEN shown ELSE '' END AS array_id,
+                CASE WHEN contains(tres, 'energy=') OR contains(tres, '3=') THEN sacct_tres(tres, 'energy', '3') ELSE '' END AS tres_energy, sacct_gpus(tres) AS gpu_text,
+                sacct_count(nnodes) AS counted, CASE WHEN counted IS NULL THEN sacct_tres(tres, 'node', '4') ELSE '' END AS node_text,
+                CASE WHEN in_tot <> '' THEN sacct_tres(in_tot, 'energy', '3') ELSE '' END AS in_energy,
+                CASE WHEN out_ave <> '' THEN sacct_tres(out_ave, 'energy', '3') ELSE '' END AS out_watts,
+                CASE WHEN lower(exclusive_text) IN ('', 'unknown', 'none') THEN NULL ELSE lower(exclusive_text) IN ('yes', 'true', '1', 'exclusive', 'node') END AS exclusive,
+                CASE WHEN suspended IN ('', '00:00:00') THEN 0 ELSE coalesce(sacct_elapsed(suspended), 0) END AS suspended_s
+            FROM cut)
+        SELECT * EXCLUDE (tres_energy, node_text, counted, in_energy, out_watts, consumed_raw, consumed, elapsedraw, elapsed, submit, start, "end", hosts),
             sacct_zoned(submit) AS submit_z, sacct_zoned(start) AS start_z, sacct_zoned("end") AS end_z,
             sacct_local(submit) AS submit_l, sacct_local(start) AS start_l, sacct_local("end") AS end_l,
             coalesce(sacct_elapsed(elapsedraw), CASE WHEN elapsed <> '' THEN sacct_elapsed(elapsed) END) AS elapsed_s,
-            coalesce(sacct_count(nnodes), sacct_count(node_text)) AS nodes,
+            coalesce(counted, sacct_count(node_text)) AS nodes,
             coalesce(sacct_joules(consumed_raw), sacct_joules(tres_energy), sacct_joules(consumed), sacct_joules(in_energy)) AS joules,
             sacct_joules(out_watts) AS mean_watts,
-            contains(job_id, '.') AS is_step, ends_with(job_id, '+') AND NOT contains(job_id, '.') AS is_cut,
+            CASE WHEN lower(hosts) IN ('none assigned', 'none', '(null)') THEN '' ELSE hosts END AS hosts,
+            contains(job_id, '.') AS is_step, ends_with(job_id, '+') AND NOT is_step AS is_cut,
             sacct_beyond(start) OR sacct_beyond("end") AS is_far,
             coalesce(elapsed_s, 0) > {_LONGEST_S} OR coalesce(nodes, 0) > {_MOST_NODES} AS is_huge
-        FROM sacct_found WHERE is_torn OR (job_id <> '' AND lower(job_id) NOT IN ('jobid', 'jobidraw'))""")
-    con.execute("DROP TABLE sacct_found")
+        FROM found WHERE is_torn OR (job_id <> '' AND lower(job_id) NOT IN ('jobid', 'jobidraw'))""")
     if last != [""]:  # one row, where a whole line says the same
         con.execute("UPDATE sacct_rows SET is_torn = true WHERE rowid = (SELECT max(rowid) FROM sacct_rows WHERE is_last)")
 

@@ -24,7 +24,7 @@ class SlurmJob:
         job_id: JobIDRaw, or JobID where that is all.
         submit_s: When it was submitted, POSIX; a local clock read as UTC where no zone was given; None where unknown. [s]
         start_s: When it began, likewise. [s]
-        end_s: When it ended, likewise; of a running job what has elapsed so far. [s]
+        end_s: When it ended, likewise; of one that has not ended until when it is known: its start, what has elapsed, and how long it was suspended. [s]
         elapsed_s: How long it ran, suspended time apart. [s]
         state: In full, such as COMPLETED.
         partition: Its partition.
@@ -179,7 +179,7 @@ def _joules_of(row: Row) -> float | None:
 
 
 def _times(row: Row, elapsed_s: float | None, zone: ZoneInfo | None) -> tuple[float | None, float | None, str]:
-    """Start and end, and why they are not known. What has elapsed counts where the end is missing or not later than the start."""
+    """Start and end, and why they are not known. What has elapsed, and the suspension, count where the end is missing or not later than the start."""
     start_s, end_s = fields.moment(row.get("start")), fields.moment(row.get("end"))
     if start_s is None:
         return None, None, ""
@@ -187,6 +187,8 @@ def _times(row: Row, elapsed_s: float | None, zone: ZoneInfo | None) -> tuple[fl
     if end_s is None or end_s <= start_s:
         if length_s is None:
             return None, None, ""
+        if elapsed_s is not None:
+            length_s += fields.elapsed_seconds(row.get("suspended")) or 0.0
         start_s = _utc(start_s, zone)
         return (
             (None, None, "its start does not exist or comes twice in the time zone")

@@ -45,7 +45,7 @@ def jobs_of_json(found: Any, rejected: list[Rejected]) -> Iterator[tuple[int, Sl
 def _job(number: int, job: dict[str, Any], rejected: list[Rejected]) -> SlurmJob:
     times, association = _group(job, "time"), _group(job, "association")
     allocated = _resources(_group(job, "tres").get("allocated"))
-    elapsed_s, start_s, end_s = (_whole(times.get(name)) for name in ("elapsed", "start", "end"))
+    elapsed_s, suspended_s, start_s, end_s = (_whole(times.get(name)) for name in ("elapsed", "suspended", "start", "end"))
     nodes = _whole(job.get("allocation_nodes")) or fields.count(allocated.get("node", ""))
     joules = fields.joules(allocated.get("energy", ""))
     if joules is None:
@@ -58,7 +58,7 @@ def _job(number: int, job: dict[str, Any], rejected: list[Rejected]) -> SlurmJob
         job_id=str(_whole(job.get("job_id")) or job.get("job_id") or number).removesuffix(".0"),
         submit_s=_whole(times.get("submission")) or None,
         start_s=start_s or None,
-        end_s=end_s or (start_s + elapsed_s if start_s and elapsed_s is not None else None),
+        end_s=end_s or (start_s + elapsed_s + (suspended_s or 0.0) if start_s and elapsed_s is not None else None),
         elapsed_s=elapsed_s,
         state=fields.state(_state(job.get("state"))),
         partition=str(job.get("partition") or ""),

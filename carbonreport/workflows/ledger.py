@@ -76,6 +76,7 @@ def keep_sacct(path: Path, keeping: Keeping, *, con: Any = None) -> Taken:
         if header_of(copy) is not None:
             query, taken = sacct.jobs_query(db, copy, rules(), keeping.zone, names, source, str(path))
             ledger.add_query(query, "jobs", db, is_distinct=True)
+            sacct.forget_jobs(db)
         else:
             rows, taken = other_rows(copy, str(path), keeping.zone, names, keeping.people != "names", source)
             ledger.add(rows, "jobs", db)

@@ -1,13 +1,15 @@
 """Jobs of sacct in the shapes that are read one by one: JSON, fixed width, tables, other delimiters; and what is wrong with a file."""
 
+from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from zoneinfo import ZoneInfo
 
-from carbonreport.audit.sacct import BACKWARDS, FAR, HUGE, NO_TIME, NOT_BEGUN, SLICES, TORN, UNDATED, Taken
+from carbonreport.audit.sacct import FAR, SLICES, TORN, Taken
 from carbonreport.audit.sacct_cells import MOST_GPUS, unfinished_line
+from carbonreport.audit.sacct_jobs import BACKWARDS, HUGE, NO_TIME, NOT_BEGUN, UNDATED
 from carbonreport.audit.tables import JobRow, microseconds, millijoules, suspended
 from carbonreport.audit.window import FIRST_YEAR, LAST_YEAR, year_begin_us
 from carbonreport.errors import BadTime, RecordError
@@ -59,22 +61,17 @@ def as_utf8(path: Path) -> Iterator[tuple[Path, int]]:
 
 
 def _is_utf8(path: Path) -> bool:
+    decoder = getincrementaldecoder("utf-8")()
+    is_between = False  # characters
     with path.open("rb") as file:
-        rest = b""
         while chunk := file.read(_CHUNK):
-            whole, end, last = (rest + chunk).rpartition(b"\n")
-            rest = last
-            try:
-                (whole + end).decode()
-            except UnicodeDecodeError:
-                return False
-            if len(rest) > _CHUNK:
-                break
-    try:
-        rest.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
+            if is_between or not chunk.isascii():
+                try:
+                    decoder.decode(chunk)
+                except UnicodeDecodeError:
+                    return False
+                is_between = bool(decoder.getstate()[0])
+    return not is_between
 
 
 def other_rows(

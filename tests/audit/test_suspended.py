@@ -177,12 +177,30 @@ def test_json_of_sacct_says_it_too(con, tmp_path):
     assert con.execute("SELECT suspended_us FROM jobs").fetchall() == [(HOUR_US,)]
 
 
-def test_a_job_that_still_runs_ends_where_it_ran_to(con, tmp_path):
-    (tmp_path / "sacct.txt").write_text(sacct("3600", end="Unknown").replace("COMPLETED", "SUSPENDED"))
+@pytest.mark.parametrize("state", ["RUNNING", "SUSPENDED"])
+@pytest.mark.parametrize(("suspended", "away_s"), [("00:00:00", 0), ("", 0), ("00:30:00", 1800), ("1-00:00:00", 86_400)])
+@pytest.mark.parametrize("delimiter", ["|", "\t"])
+def test_a_job_that_has_not_ended_is_known_until_now_its_suspension_apart(con, tmp_path, state, suspended, away_s, delimiter):
+    header, row = sacct("3600", "2026-03-01T10:00:00", "Unknown").replace("COMPLETED", state).splitlines()
+    path = tmp_path / "sacct.txt"
+    path.write_text(f"{header}|Suspended\n{row}|{suspended}\n".replace("|", delimiter))
 
-    query, _ = jobs_query(con, tmp_path / "sacct.txt", rules(), None, named("none", None), "")
+    keep_sacct(path, Keeping(str(tmp_path / "ledger"), people="none", time_zone="UTC"), con=con)
 
-    assert con.execute(f"SELECT end_us - start_us, suspended_us FROM ({query})").fetchall() == [(HOUR_US, 0)]
+    Ledger(str(tmp_path / "ledger")).open(con)
+    away_us = away_s * US_PER_S
+    assert con.execute("SELECT end_us - start_us, suspended_us FROM jobs").fetchall() == [(HOUR_US + away_us, away_us)]
+
+
+def test_json_of_a_job_that_has_not_ended_says_the_same(con, tmp_path):
+    times = {"start": 1772359200, "end": 0, "elapsed": 3600, "suspended": 1800}
+    job = {"job_id": 1, "user": "ada", "state": {"current": ["SUSPENDED"]}, "time": times, "tres": {"allocated": []}, "steps": []}
+    (tmp_path / "sacct.json").write_text(json.dumps({"jobs": [job]}))
+
+    keep_sacct(tmp_path / "sacct.json", Keeping(str(tmp_path / "ledger"), people="none"), con=con)
+
+    Ledger(str(tmp_path / "ledger")).open(con)
+    assert con.execute("SELECT end_us - start_us, suspended_us FROM jobs").fetchall() == [(HOUR_US * 3 // 2, HOUR_US // 2)]
 
 
 # Ledgers from before it was kept
