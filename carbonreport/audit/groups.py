@@ -13,7 +13,7 @@ LOST = ("BOOT_FAIL", "CANCELLED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEM
 
 
 def held_by_month(db: Queries) -> Any:
-    """Jobs by month with their dimensions and GPU time; parts of a job add up to it exactly."""
+    """The table `audit_by_month` of jobs by month with their dimensions and GPU time; parts of a job add up to it exactly."""
     ibis = db.ibis
     jobs, months, opened, powers = (db.table(f"audit_{name}") for name in ("jobs", "months", "open", "powers"))
     known = opened.left_join(powers, "gpu_model").select(
@@ -41,7 +41,7 @@ def held_by_month(db: Queries) -> Any:
 
     held = part(cut.held_us)
     known_us = part(cut.known_us)
-    return cut.select(
+    held_parts = cut.select(
         "job_no",
         "project",
         "person",
@@ -53,6 +53,8 @@ def held_by_month(db: Queries) -> Any:
         known_us=known_us,
         unknown_us=cut.has_power.ifelse(0, held - known_us),
     )
+    db.con.execute(f"CREATE OR REPLACE TEMP TABLE audit_by_month AS {db.sql(held_parts)}")
+    return db.table("audit_by_month")
 
 
 def groups_of(db: Queries, jobs: Any, dimension: str) -> tuple[Group, ...]:
