@@ -114,7 +114,7 @@ def _jobs(rules: SlurmRules, has_odd: bool, has_steps: bool, condition: str) -> 
     of_step = ("s.joules", "s.by_power") if has_steps else ("NULL::DOUBLE", "NULL::DOUBLE")
     steps = """LEFT JOIN sacct_steps s ON s.cluster = j.cluster AND s.job_id = split_part(j.job_id, '.', 1) AND s.start >= coalesce(j.start_z, j.start_l)
                 AND (s.start <= coalesce(j.end_z, j.end_l) OR j.end_or_none IS NULL)
-            QUALIFY row_number() OVER (PARTITION BY j.row_id ORDER BY s.joules DESC NULLS LAST) = 1"""
+            QUALIFY row_number() OVER (PARTITION BY j.row_id ORDER BY s.joules DESC NULLS LAST, s.by_power DESC NULLS LAST) = 1"""
     return f"""
         WITH timed AS (
             SELECT r.*, r.rowid AS row_id, {odd[0]} AS is_odd, {odd[1]} AS start_t, {odd[2]} AS end_t, coalesce(end_z < start_z, false) AS is_backwards,

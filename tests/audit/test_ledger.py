@@ -131,7 +131,8 @@ def test_two_processes_that_import_at_once_lose_and_double_nothing(con, tmp_path
 @pytest.mark.parametrize("after_s", [0.02, 0.1, 0.3])
 def test_an_import_that_is_killed_leaves_a_ledger_that_reads_and_can_be_filled_again(con, tmp_path, after_s):
     ledger = str(tmp_path / "ledger")
-    process = subprocess.Popen([sys.executable, "-c", FILL, ledger, "0", "1000"], stdout=subprocess.PIPE)
+    environ = {**os.environ, "TMPDIR": str(tmp_path)}  # what it leaves behind goes with the test
+    process = subprocess.Popen([sys.executable, "-c", FILL, ledger, "0", "1000"], stdout=subprocess.PIPE, env=environ)
     process.stdout.readline()
     time.sleep(after_s)
     process.send_signal(signal.SIGKILL)
