@@ -11,7 +11,7 @@ from pytest import approx
 
 from carbonreport.combine.footprint import footprint
 from carbonreport.errors import BadPue
-from carbonreport.model.pue import PueProfile, day_and_night, pue_profile, two_seasons
+from carbonreport.model.pue import PueProfile, day_and_night, pue_from_text, pue_profile, two_seasons
 from carbonreport.model.run import RunRecord
 from carbonreport.model.series import Family, GridErrors, IntensitySeries
 from carbonreport.testing import make_record
@@ -99,3 +99,13 @@ def test_nights_are_cheaper_where_the_site_says_so():
 def test_a_profile_that_cannot_be_is_refused(months, hours):
     with pytest.raises(BadPue):
         pue_profile(months, hours, source="test")
+
+
+@pytest.mark.parametrize("text", ["12", "1.1:12", "nan", "0.9", "1.5:1.1"])
+def test_a_number_that_no_facility_has_is_refused_with_one_that_it_may_have(text):
+    with pytest.raises(BadPue, match=r"1\.2|1\.1:1\.5"):
+        pue_from_text(text)
+
+
+def test_an_hour_of_little_load_may_have_a_pue_that_no_year_has():
+    assert pue_profile(hours=(12.0,) + (1.2,) * 23, source="test").hours[0] == 12.0
