@@ -4,8 +4,8 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DEMO := build/demo
 WHEEL_ENV := build/wheel-env
-AUDIT_TESTS := tests/audit
-OTHER_TESTS := --ignore=tests/audit
+COMPUTING_TESTS := $(addprefix tests/,audit combine grid importers plan recommend render)
+OTHER_TESTS := $(addprefix --ignore=,$(COMPUTING_TESTS))
 
 .PHONY: demo test lint wheel bench clean
 
@@ -23,12 +23,12 @@ demo: $(VENV)/.installed
 	$(BIN)/carbonreport verify $(DEMO)/energy.tex $(DEMO)/*.jsonl
 	@ls -l $(DEMO)
 
-# The audit's tests keep one core busy; the others run beside them.
+# Tests that only compute keep one core busy; those that start programs and measure run beside them.
 test: $(VENV)/.installed
 	mkdir -p build
-	$(BIN)/python -m pytest $(AUDIT_TESTS) > build/audit-tests.log 2>&1 & audit=$$!; \
+	$(BIN)/python -m pytest $(COMPUTING_TESTS) > build/computing-tests.log 2>&1 & computing=$$!; \
 	$(BIN)/python -m pytest $(OTHER_TESTS); others=$$?; \
-	wait $$audit; audit=$$?; cat build/audit-tests.log; exit $$((audit | others))
+	wait $$computing; computing=$$?; cat build/computing-tests.log; exit $$((computing | others))
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check .
