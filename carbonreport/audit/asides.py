@@ -6,15 +6,19 @@ from carbonreport.audit.queries import Queries
 from carbonreport.units import HOUR_US
 
 _LEAST_MEASURED_US = HOUR_US // 2  # GPU time of a job whose own mean power says something
+_LEAST_JOBS = 5  # that tell how far jobs are apart
 
 
 def spreads(db: Queries) -> Mapping[str, tuple[float, float]]:
-    """How far single jobs and idle hours are from the means that stand for the unmeasured ones: 5th and 95th percentile over the mean."""
+    """How far single jobs and idle hours are from the means that stand for the unmeasured ones: 5th and 95th percentile over the mean.
+
+    Too few jobs tell no spread, and nothing is given of them.
+    """
     rows = db.con.execute(f"""
         WITH jobs AS (SELECT gpu_model, covered_mj / metered_us AS mj_per_us FROM audit_open WHERE metered_us > {_LEAST_MEASURED_US} AND covered_mj > 0),
         means AS (SELECT gpu_model, avg(mj_per_us) AS mean FROM jobs GROUP BY 1),
         idle AS (SELECT gpu_model, energy_mj / room_us / nullif(avg(energy_mj / room_us) OVER (PARTITION BY gpu_model), 0) AS ratio FROM audit_use WHERE held_us = 0 AND room_us > 0)
-        SELECT 'mean of the lab' AS name, quantile_cont(mj_per_us / mean, 0.05), quantile_cont(mj_per_us / mean, 0.95) FROM jobs JOIN means USING (gpu_model)
+        SELECT 'mean of the lab' AS name, quantile_cont(mj_per_us / mean, 0.05), quantile_cont(mj_per_us / mean, 0.95) FROM jobs JOIN means USING (gpu_model) HAVING count(*) >= {_LEAST_JOBS}
         UNION ALL SELECT 'idle power', quantile_cont(ratio, 0.05), quantile_cont(ratio, 0.95) FROM idle""").fetchall()
     return {name: (min(low, 1.0), max(high, 1.0)) for name, low, high in rows if low is not None and low > 0}
 

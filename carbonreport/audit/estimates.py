@@ -5,9 +5,12 @@ from typing import Any
 
 from carbonreport.audit.pieces import Found, table
 from carbonreport.audit.tables import OWN_CLUSTER
+from carbonreport.model.slices import is_slice
 from carbonreport.units import HOUR_US, MJ_PER_J, US_PER_S
 
 _LEAST_MEASURED_US = 10 * HOUR_US  # GPU time that a measured mean power must rest on
+_NEARLY = 0.99  # of a job's GPU time is all of it, by two clocks
+_ROUNDED = 1e-6  # of a job's GPU time: parts by the hour are whole microseconds
 _ROUNDS = 3  # of sharing boards out among jobs that may have had them
 
 
@@ -15,17 +18,22 @@ def estimated(con: Any, rated_watts: Callable[[str], float | None]) -> list[Foun
     """GPU time that nobody measured, at the mean power that the lab measured of that board, else at what such a board draws typically."""
     con.execute("""
         CREATE OR REPLACE TABLE audit_covered AS
-        SELECT job_no, sum(covered_us)::BIGINT AS covered_us, sum(energy_mj) FILTER (covered_us > 0) AS covered_mj, bool_or(known = 'reported') AS has_node,
-            bool_or(known = 'estimated') AS has_model
+        SELECT job_no, sum(covered_us)::BIGINT AS covered_us, sum(energy_mj) FILTER (covered_us > 0) AS covered_mj, bool_or(known = 'reported') AS has_node
         FROM audit_pieces WHERE use = 'job' GROUP BY 1""")
-    con.execute("""
+    # A record may stand for a part of its job's time alone, and for processors alone: what a model says of boards is for its own time.
+    con.execute(f"""
         CREATE OR REPLACE TABLE audit_open AS
-        SELECT j.job_no, j.begin_us, j.until_us, coalesce(nullif(j.gpu_model, ''), h.gpu_model, '') AS gpu_model, j.held_us AS gpu_us,
-            CASE WHEN coalesce(has_node, false) THEN j.held_us ELSE least(coalesce(covered_us, 0), j.held_us) END AS covered_us,
-            coalesce(covered_us, 0) AS metered_us, covered_mj, j.ran_share < 1 AS is_placed  -- nobody knows which of its metered hours it ran in
-        FROM audit_jobs j LEFT JOIN audit_covered USING (job_no)
-            LEFT JOIN (SELECT l.hosts, max(u.gpu_model) AS gpu_model FROM audit_host_lists l JOIN audit_hosts u USING (host) GROUP BY 1) h USING (hosts)
-        WHERE j.gpus > 0 AND NOT coalesce(has_model, false)""")
+        WITH modelled AS (
+            SELECT coalesce(l.around_no, n.job_no) AS job_no, sum((n.end_us - n.start_us) * least(n.read_share, 1))::BIGINT AS us
+            FROM audit_named n LEFT JOIN audit_links l USING (job_no) WHERE n.kind = 'gpu' AND n.method = 'model' GROUP BY 1),
+        had AS (
+            SELECT j.job_no, j.begin_us, j.until_us, coalesce(nullif(j.gpu_model, ''), h.gpu_model, '') AS gpu_model, j.held_us AS gpu_us,
+                CASE WHEN coalesce(has_node, false) OR j.held_us - covered_us BETWEEN 0 AND j.held_us * {_ROUNDED!r} THEN j.held_us ELSE least(coalesce(covered_us, 0), j.held_us) END AS covered_us,
+                coalesce(covered_us, 0) AS metered_us, covered_mj, coalesce(m.us, 0) AS modelled_us, j.ran_share < 1 AS is_placed  -- nobody knows which of its metered hours it ran in
+            FROM audit_jobs j LEFT JOIN audit_covered USING (job_no) LEFT JOIN modelled m USING (job_no)
+                LEFT JOIN (SELECT l.hosts, max(u.gpu_model) AS gpu_model FROM audit_host_lists l JOIN audit_hosts u USING (host) GROUP BY 1) h USING (hosts)
+            WHERE j.gpus > 0)
+        SELECT * EXCLUDE (modelled_us), greatest(gpu_us - covered_us - modelled_us, 0) AS open_us FROM had WHERE modelled_us = 0 OR modelled_us < {_NEARLY} * gpu_us""")
     measured = dict(
         con.execute(
             f"SELECT gpu_model, sum(covered_mj) / sum(metered_us) FROM audit_open WHERE metered_us > 0 AND NOT is_placed GROUP BY 1 HAVING sum(metered_us) >= {_LEAST_MEASURED_US}"
@@ -34,6 +42,8 @@ def estimated(con: Any, rated_watts: Callable[[str], float | None]) -> list[Foun
     powers = []
     for (model,) in con.execute("SELECT DISTINCT gpu_model FROM audit_open").fetchall():
         typical = rated_watts(model) if model else None
+        if is_slice(model):
+            continue  # whoever had one had a host's other boards on its meter, too
         if model in measured:
             powers.append((model, measured[model], "mean of the lab"))
         elif typical is not None:
@@ -45,8 +55,8 @@ def estimated(con: Any, rated_watts: Callable[[str], float | None]) -> list[Foun
     con.execute(f"""
         INSERT INTO audit_pieces
         SELECT 'job', 'estimated', CASE WHEN {is_own} THEN 'mean of the lab' ELSE basis END, job_no, o.gpu_model, begin_us, until_us,
-            round(greatest(gpu_us - o.covered_us - coalesce(left_us, 0), 0) * {rate})::BIGINT, 0, false, ''
-        FROM audit_open o JOIN audit_powers USING (gpu_model) LEFT JOIN audit_left USING (job_no) WHERE gpu_us > o.covered_us + coalesce(left_us, 0)""")
+            round(greatest(o.open_us - coalesce(left_us, 0), 0) * {rate})::BIGINT, 0, false, ''
+        FROM audit_open o JOIN audit_powers USING (gpu_model) LEFT JOIN audit_left USING (job_no) WHERE o.open_us > coalesce(left_us, 0)""")
     left, left_mj = con.execute(
         f"SELECT count(*), coalesce(sum(round(left_us * {rate})), 0) FROM audit_left JOIN audit_open o USING (job_no) JOIN audit_powers USING (gpu_model)"
     ).fetchall()[0]
@@ -77,8 +87,8 @@ def _strays(con: Any) -> Found:
     con.execute(f"""
         CREATE OR REPLACE TEMP TABLE audit_wanting AS
         WITH spans AS (
-            SELECT o.job_no, o.gpu_model, j.hosts, j.boards * j.ran_share AS boards, o.begin_us, o.until_us, o.gpu_us - o.covered_us AS open_us, unnest(range(o.begin_us // {HOUR_US}, (o.until_us - 1) // {HOUR_US} + 1)) AS hour
-            FROM audit_open o JOIN audit_powers USING (gpu_model) JOIN audit_jobs j USING (job_no) WHERE o.gpu_us > o.covered_us AND cluster <> '{OWN_CLUSTER}'
+            SELECT o.job_no, o.gpu_model, j.hosts, j.boards * j.ran_share AS boards, o.begin_us, o.until_us, o.open_us, unnest(range(o.begin_us // {HOUR_US}, (o.until_us - 1) // {HOUR_US} + 1)) AS hour
+            FROM audit_open o JOIN audit_powers USING (gpu_model) JOIN audit_jobs j USING (job_no) WHERE o.open_us > 0 AND cluster <> '{OWN_CLUSTER}'
                 AND o.until_us > (SELECT min(hour) * {HOUR_US} FROM audit_spare) AND o.begin_us < (SELECT (max(hour) + 1) * {HOUR_US} FROM audit_spare)),
         covered AS (SELECT job_no, start_us // {HOUR_US} AS hour, sum(covered_us) AS us FROM audit_pieces WHERE use = 'job' AND covered_us > 0 GROUP BY 1, 2)
         SELECT s.job_no, s.hour, s.gpu_model, s.hosts, s.open_us, greatest(boards * (least(until_us, (s.hour + 1) * {HOUR_US}) - greatest(begin_us, s.hour * {HOUR_US})) - coalesce(c.us, 0), 0)::DOUBLE AS us

@@ -39,14 +39,16 @@ def of_hosts(con: Any) -> list[Found]:
         FROM spans s JOIN audit_hosts h ON h.host = s.host AND h.hour = s.hour LEFT JOIN named n ON n.job_no = s.job_no AND n.hour = s.hour
         WHERE s.until_us > h.start_us AND s.begin_us < h.end_us""")
     _place_suspensions(con)
+    idle = _idle_power(con)
     con.execute("""
         CREATE OR REPLACE TABLE audit_use AS
-        WITH held AS (SELECT host, hour, sum(held_us)::BIGINT AS held_us, count(*) AS jobs FROM audit_held WHERE held_us > 0 GROUP BY 1, 2),
-        idle AS (SELECT gpu_model, sum(energy_mj) / sum(room_us) AS mj_per_us FROM audit_hosts h WHERE room_us > 0 AND NOT EXISTS (SELECT 1 FROM held WHERE held.host = h.host AND held.hour = h.hour) GROUP BY 1)
         SELECT h.*, coalesce(held_us, 0) AS held_us, coalesce(jobs, 0) AS jobs, idle.mj_per_us,
             CASE WHEN coalesce(held_us, 0) = 0 THEN energy_mj
                 ELSE least(round(greatest(room_us - held_us, 0) * coalesce(mj_per_us, 0))::BIGINT, energy_mj) END AS idle_mj
-        FROM audit_hosts h LEFT JOIN held USING (host, hour) LEFT JOIN idle USING (gpu_model)""")
+        FROM audit_hosts h LEFT JOIN audit_busy USING (host, hour) LEFT JOIN audit_idle idle USING (gpu_model)""")
+    (nameless,) = con.execute(
+        "SELECT count(*) FROM audit_use WHERE held_us > 0 AND room_us - held_us > room_us * 0.01 AND mj_per_us IS NULL"
+    ).fetchall()[0]
     con.execute("""
         INSERT INTO audit_pieces
         SELECT 'idle', CASE WHEN held_us = 0 THEN 'measured' ELSE 'estimated' END, CASE WHEN held_us = 0 THEN method ELSE 'idle power' END, NULL, gpu_model, start_us, end_us, idle_mj, 0, false, ''
@@ -65,8 +67,15 @@ def of_hosts(con: Any) -> list[Found]:
     namesakes, namesakes_mj = con.execute("""
         WITH shared AS (SELECT host FROM audit_held WHERE held_us > 0 GROUP BY 1 HAVING count(DISTINCT cluster) > 1)
         SELECT count(DISTINCT host), coalesce(sum(energy_mj) FILTER (held_us > 0), 0) FROM audit_use JOIN shared USING (host)""").fetchall()[0]
-    con.execute("DROP TABLE audit_held")
+    for name in ("held", "busy", "idle"):
+        con.execute(f"DROP TABLE audit_{name}")
     return [
+        *idle,
+        Found(
+            "idle-unknown",
+            "[hour|hours] in which boards waited beside jobs, while nobody knows what such a board draws when it waits: no hour without a job was metered; that energy is the jobs'",
+            nameless,
+        ),
         Found("host-overfull", "[hour|hours] in which the jobs of a host held more GPU time than was metered there", over, int(over_mj)),
         Found(
             "host-of-several-clusters",
@@ -75,6 +84,31 @@ def of_hosts(con: Any) -> list[Found]:
             int(namesakes_mj),
         ),
     ]
+
+
+def _idle_power(con: Any) -> list[Found]:
+    """The tables `audit_busy` of hours with jobs and `audit_idle` of idle powers: of hosts without a job; where there was no such hour, of the boards that drew least beside jobs."""
+    con.execute(
+        "CREATE OR REPLACE TABLE audit_busy AS SELECT host, hour, sum(held_us)::BIGINT AS held_us, count(*) AS jobs FROM audit_held WHERE held_us > 0 GROUP BY 1, 2"
+    )
+    con.execute("""
+        CREATE OR REPLACE TABLE audit_idle AS
+        SELECT gpu_model, sum(energy_mj) / sum(room_us) AS mj_per_us FROM audit_hosts h WHERE room_us > 0 AND NOT EXISTS (SELECT 1 FROM audit_busy b WHERE b.host = h.host AND b.hour = h.hour) GROUP BY 1""")
+    con.execute(f"""
+        CREATE OR REPLACE TEMP TABLE audit_waiting AS
+        WITH room AS (
+            SELECT h.host, h.hour, h.gpu_model, floor((h.room_us - b.held_us) * h.boards / h.room_us + 0.01) AS waiting FROM audit_hosts h JOIN audit_busy b USING (host, hour)
+            WHERE h.room_us > b.held_us AND waiting >= 1 AND NOT EXISTS (SELECT 1 FROM audit_idle i WHERE i.gpu_model = h.gpu_model)),
+        drawn AS (
+            SELECT r.host, r.hour, any_value(r.gpu_model) AS gpu_model, any_value(r.waiting) AS waiting, sum(m.energy_mj) AS energy_mj, sum(m.free_us) AS us
+            FROM audit_meters m JOIN room r ON r.host = m.host AND r.hour = m.start_us // {HOUR_US} WHERE m.is_free AND m.kind = 'gpu' GROUP BY r.host, r.hour, m.device HAVING sum(m.free_us) > 0),
+        least_first AS (SELECT *, row_number() OVER (PARTITION BY host, hour ORDER BY energy_mj / us) AS place FROM drawn)
+        SELECT gpu_model, sum(energy_mj) / sum(us) AS mj_per_us, count(*) AS hours FROM least_first WHERE place <= waiting GROUP BY 1""")
+    con.execute("INSERT INTO audit_idle SELECT gpu_model, mj_per_us FROM audit_waiting")
+    (hours,) = con.execute("SELECT coalesce(sum(hours), 0) FROM audit_waiting").fetchall()[0]
+    con.execute("DROP TABLE audit_waiting")
+    why = "[hour|hours] of boards that drew least beside jobs; they stand for what such a board draws when it waits, since no host of them was without a job while it was metered"
+    return [Found("idle-beside-jobs", why, int(hours))]
 
 
 def _place_suspensions(con: Any) -> None:

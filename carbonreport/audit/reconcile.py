@@ -131,7 +131,11 @@ def _link_records(con: Any) -> list[Found]:
             "UPDATE audit_meters SET is_left_out = true WHERE job_id IN (SELECT job_id FROM audit_jobs JOIN audit_links USING (job_no) WHERE candidates > 1)"
         )
     return [
-        Found("record-in-job", "[record of a run|records of runs] inside a job of Slurm; [its|their] energy is that job's, once", linked),
+        Found(
+            "record-in-job",
+            "[record of a run|records of runs] inside a job of Slurm; [its|their] energy is that job's for [its|their] own time, once",
+            linked,
+        ),
         Found(
             "record-in-jobs",
             "[record that lies|records that lie] inside several jobs of Slurm; which one is not known, so those jobs' own figures stand",

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from math import hypot
 from typing import Any
 
 from carbonreport.audit.engine import NOBODY, Engine
@@ -92,12 +93,13 @@ def _typical_watts(board: str) -> float | None:
 def _as_run(hourly: Mapping[tuple[str, str], Array], window: Window, spreads: Mapping[str, tuple[float, float]]) -> RunRecord:
     """The year's energy as one run, by how it is known, so that the place charges it as it charges any run."""
     devices, traces = [], []
+    meter = _gain_of_meters(hourly)
     begin_s, end_s = window.from_us / US_PER_S, window.until_us / US_PER_S
     for (known, method), joules in sorted(hourly.items()):
         name = f"{known} ({method})"
         edges_s = [begin_s, *((begin_s // SECONDS_PER_HOUR + i) * SECONDS_PER_HOUR for i in range(1, joules.size)), end_s]
         own: Method = method if method in _METERED else "reported" if known == "reported" else "model"
-        low, high = _gain(own, method, spreads)
+        low, high = _gain(own, method, spreads, meter)
         upto = [0.0, *joules.cumsum().tolist()]
         devices.append(Device(name, name, "other", own, low, high, _SOURCES.get(method, name), origin=ORIGIN_OF_METHOD[own]))
         traces.append(EnergyTrace(name, tuple(s - begin_s for s in edges_s), tuple(upto)))
@@ -116,10 +118,24 @@ _SOURCES = {
 }
 
 
-def _gain(own: Method, method: str, spreads: Mapping[str, tuple[float, float]]) -> tuple[float, float]:
+_RATED_GAIN = (SHARE_LOW / TYPICAL_SHARE, SHARE_HIGH / TYPICAL_SHARE)
+
+
+def _gain(own: Method, method: str, spreads: Mapping[str, tuple[float, float]], meter: tuple[float, float]) -> tuple[float, float]:
+    """Lower and upper end of an energy over its value. What stands on the lab's own readings has their error and the spread, in quadrature."""
     if method == "rated power":
-        return SHARE_LOW / TYPICAL_SHARE, SHARE_HIGH / TYPICAL_SHARE
-    return spreads.get(method, GAINS[own])
+        return _RATED_GAIN
+    if method not in ("mean of the lab", "idle power"):
+        return GAINS[own]
+    low, high = spreads.get(method, _RATED_GAIN if method == "mean of the lab" else GAINS[own])
+    return 1 - hypot(1 - low, 1 - meter[0]), 1 + hypot(high - 1, meter[1] - 1)
+
+
+def _gain_of_meters(hourly: Mapping[tuple[str, str], Array]) -> tuple[float, float]:
+    """That of the method with the most measured energy."""
+    measured = {method: float(joules.sum()) for (known, method), joules in hourly.items() if known == "measured" and method in _METERED}
+    method = max(measured, key=lambda name: measured[name], default="averaged")
+    return GAINS[next((one for one in _METERED if one == method), "averaged")]
 
 
 def _at(quantity: Quantity, value: float) -> Quantity:

@@ -102,6 +102,53 @@ def test_a_record_inside_a_job_of_slurm_is_that_jobs_energy_and_no_job_of_its_ow
     assert [g.name for g in year.groups["project"]] == ["vision"]
 
 
+def test_a_record_stands_for_its_own_part_of_a_job_and_the_rest_is_estimated(audited):
+    slurm = a_job("9", NOON, 30, gpus=1, gpu_model="h200")
+    record = a_job("run-1", us(NOON) + 60 * US_PER_S, 1, hosts="", cluster="carbonreport", gpu_model="NVIDIA H200")
+    board = a_reading("GPU-a", us(NOON) + 60 * US_PER_S, 1, 900_000, host="", job_id="run-1", method="anchored")
+    processor = a_reading(
+        "host cpu", us(NOON) + 60 * US_PER_S, 1, 50_000, kind="cpu", host="", job_id="run-1", method="model", gpu_model=""
+    )
+
+    energy = audited([slurm, record], [board, processor], watts=100.0).jobs.energy
+
+    assert (energy.measured_mj, energy.estimated_mj) == (900_000, 29 * 360_000_000 + 50_000)
+
+
+def test_a_record_of_processors_alone_says_nothing_of_the_jobs_boards(audited):
+    slurm = a_job("9", NOON, 2, gpus=1, gpu_model="h200")
+    record = a_job("run-1", us(NOON) + 60 * US_PER_S, 1, gpus=0, hosts="", cluster="carbonreport", gpu_model="")
+    processor = a_reading(
+        "host cpu", us(NOON) + 60 * US_PER_S, 1, 50_000, kind="cpu", host="", job_id="run-1", method="model", gpu_model=""
+    )
+
+    energy = audited([slurm, record], [processor], watts=100.0).jobs.energy
+
+    assert (energy.measured_mj, energy.estimated_mj) == (0, 2 * 360_000_000 + 50_000)
+
+
+def test_what_a_model_says_of_boards_is_for_its_own_time(audited):
+    slurm = a_job("9", NOON, 4, gpus=1, gpu_model="h200")
+    record = a_job("run-1", us(NOON) + 60 * US_PER_S, 1, hosts="", cluster="carbonreport", gpu_model="NVIDIA H200")
+    board = a_reading("GPU-a", us(NOON) + 60 * US_PER_S, 1, 900_000, host="", job_id="run-1", method="model")
+
+    year = audited([slurm, record], [board], watts=100.0)
+
+    assert (year.jobs.energy.measured_mj, year.jobs.energy.estimated_mj) == (0, 3 * 360_000_000 + 900_000)
+    assert year.jobs.known_gpu_us == 0
+
+
+def test_the_gpu_time_of_a_record_is_known_though_its_processors_are_a_model(audited):
+    record = a_job("run-1", NOON, 1, hosts="", cluster="carbonreport", gpu_model="NVIDIA H200")
+    board = a_reading("GPU-a", NOON, 1, 900_000, host="", job_id="run-1", method="anchored")
+    processor = a_reading("host cpu", NOON, 1, 50_000, kind="cpu", host="", job_id="run-1", method="model", gpu_model="")
+
+    year = audited([record], [board, processor], watts=100.0)
+
+    assert year.jobs.known_gpu_us == year.jobs.gpu_us == HOUR_US
+    assert year.whole.it_mj == 950_000
+
+
 def test_a_record_that_may_be_of_several_jobs_is_not_counted_beside_them(audited):
     jobs = [a_job(str(i), NOON, 2, gpus=1, hosts=f"n{i}", gpu_model="h200") for i in range(2)]
     record = a_job("run-1", us(NOON) + 60 * US_PER_S, 1, hosts="", cluster="carbonreport", gpu_model="NVIDIA H200")
@@ -420,3 +467,40 @@ def test_the_shares_of_a_host_are_those_of_a_plain_loop(audited, seed):
     assert {g.name: g.energy.measured_mj for g in year.groups["project"]} == {
         f"project {job_id}": approx(mj, rel=1e-9, abs=2 * hours) for job_id, mj in shares.items()
     }
+
+
+def test_where_no_host_was_ever_free_the_boards_that_drew_least_beside_jobs_are_the_idle_ones(audited):
+    powers_mj = {"GPU-a": 75 * 3_600_000, "GPU-b": 500 * 3_600_000, "GPU-c": 75 * 3_600_000, "GPU-d": 75 * 3_600_000}
+    readings = [a_reading(name, us(NOON) + h * HOUR_US, 1, energy) for name, energy in powers_mj.items() for h in range(24)]
+    job, unmetered = (
+        a_job("1", NOON, 24, gpus=1, project="metered"),
+        a_job("2", "2026-05-04T12:00Z", 24, hosts="n9", gpu_model="NVIDIA H200", project="other"),
+    )
+
+    year = audited([job, unmetered], readings, watts=999.0)
+
+    energies = {group.name: group.energy.it_mj for group in year.groups["project"]}
+    assert energies == {"metered": 24 * 500 * 3_600_000, "other": 24 * 500 * 3_600_000}
+    assert year.idle.estimated_mj == 24 * 3 * 75 * 3_600_000
+    assert found(year, "idle-beside-jobs").count == 24 * 3
+    assert found(year, "idle-unknown") is None
+
+
+def test_an_hour_without_a_job_tells_more_than_boards_beside_one(audited):
+    readings = [
+        a_reading(name, us(NOON) + h * HOUR_US, 1, 50 if h == 0 else watts)
+        for name, watts in (("GPU-a", 500), ("GPU-b", 75))
+        for h in range(3)
+    ]
+
+    year = audited([a_job("1", us(NOON) + HOUR_US, 2)], readings)
+
+    assert year.idle.estimated_mj == 2 * 50
+    assert found(year, "idle-beside-jobs") is None
+
+
+def test_a_board_that_waited_for_a_part_of_an_hour_alone_has_an_idle_power_that_nobody_knows(audited):
+    year = audited([a_job("1", NOON, 0.5)], [a_reading("GPU-a", NOON, 1, 1_000_000)])
+
+    assert (year.jobs.energy.measured_mj, year.idle.it_mj) == (1_000_000, 0)
+    assert found(year, "idle-unknown").count == 1

@@ -98,3 +98,14 @@ def test_a_board_is_not_taken_for_a_slice_of_it():
 
     assert names == {"a100": "NVIDIA A100-SXM4-80GB", "a100_1g.5gb": "a100_1g.5gb", "NVIDIA A100-SXM4-80GB": "NVIDIA A100-SXM4-80GB"}
     assert is_slice("a100_1g.5gb")
+
+
+def test_the_power_of_a_metered_slice_is_no_power_of_an_unmetered_one(audited):
+    readings = [a_reading("GPU-a", us(NOON) + h * HOUR_US, 1, 600 * 3_600_000) for h in range(100)]
+    slices = {"gpus": 1, "gpu_model": "h200_1g.18gb"}
+
+    year = audited([a_job("1", NOON, 100, **slices), a_job("2", us(NOON) + 1000 * HOUR_US, 100, hosts="n9", **slices)], readings)
+
+    assert year.jobs.energy.it_mj == 100 * 600 * 3_600_000
+    assert year.jobs.unknown_gpu_us == year.jobs.gpu_us // 2
+    assert [one.gpu_us for one in year.missing] == [year.jobs.gpu_us // 2]
