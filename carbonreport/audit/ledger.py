@@ -52,6 +52,18 @@ class Ledger:
             )
         self._write_format(people, is_new=False)
 
+    def check_people(self, people: People) -> None:
+        """Refuse to show names out of a ledger that has none.
+
+        Raises:
+            CarbonreportError: It keeps people as pseudonyms, or not at all.
+        """
+        kept = (self._format() or {}).get("people")
+        if people == "names" and kept in ("pseudonyms", "none"):
+            raise CarbonreportError(
+                f"the ledger {self.url} keeps people as {_KEPT[cast(People, kept)]}, so there are no names to show: give --people {kept}"
+            )
+
     def _format(self) -> dict[str, Any] | None:
         content = self._folder.read(_FORMAT_FILE)
         if content is None:

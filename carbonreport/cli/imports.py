@@ -61,7 +61,7 @@ def command(
 
     options = mapping_of(mapping) | ({"time_zone": time_zone} if time_zone else {})
     unread, without = [], []  # what could not be read, and what holds no energy: the reasons
-    has_energy = False
+    has_use = False
     keep = _keeper(ledger, people, salt, time_zone, project)
     for path in files:
         try:
@@ -71,57 +71,59 @@ def command(
             if as_json and len(files) > 1:
                 click.echo(_dumps(_unreadable(path, str(error))), nl=False)
             continue
-        has_energy = has_energy or found.it_joules is not None
+        has_use = has_use or found.it_joules is not None
         if found.why_not is not None:
             without.append(f"{path}, {kind_in_words(found.format)}: {found.why_not}")
         if as_json:
             click.echo(_dumps(_object(path, found)), nl=False)
         else:
             _print(path, found)
-        keep(path, found)
+        has_use = keep(path, found) > 0 or has_use
         if out is not None:
             for record in save_runs(found, out):
                 click.echo(f"wrote {record}", err=True)
             if found.undated:
                 way_out = "--time-zone" if found.is_local else "--start"
                 click.echo(f"carbonreport: {path}: {len(found.undated)} runs without a date were not written; give {way_out}", err=True)
-    _refuse(unread, without, of=len(files), has_energy=has_energy, is_told=as_json)
+    _refuse(unread, without, of=len(files), has_use=has_use, is_told=as_json)
 
 
 def _keeper(
     ledger: str | None, people: "People", salt: Path | None, time_zone: str | None, project: str
-) -> "Callable[[Path, Imported], None]":
-    """Keeps what was read of a file in the ledger, and says how much; nothing where there is none."""
+) -> "Callable[[Path, Imported], int]":
+    """Keeps what was read of a file in the ledger, says how many rows that are and gives them back; nothing where there is none."""
     if ledger is None:
-        return lambda path, found: None
+        return lambda path, found: 0
     from carbonreport.workflows.ledger import Keeping, keep_imported
 
     keeping = Keeping(ledger, people, salt, time_zone, project)
 
-    def keep(path: Path, found: "Imported") -> None:
+    def keep(path: Path, found: "Imported") -> int:
         if found.runs or found.format == "slurm":
             taken = keep_imported(found, path, keeping)
             click.echo(f"{path}: {taken.in_words('rows kept in ' + ledger)}", err=True)
-        elif found.undated:
+            return taken.rows
+        if found.undated:
             click.echo(f"carbonreport: {path}: runs without a date were not kept; give --start or --time-zone", err=True)
+        return 0
 
     return keep
 
 
-def _refuse(unread: list[str], without: list[str], *, of: int, has_energy: bool, is_told: bool) -> None:
-    """Say each reason once; exit with 1 where a file could not be read, or none has energy.
+def _refuse(unread: list[str], without: list[str], *, of: int, has_use: bool, is_told: bool) -> None:
+    """Say each reason once; exit with 1 where a file could not be read, or none has energy and nothing was kept.
 
     Args:
         unread: Why files could not be read.
         without: Why files have no energy.
         of: How many files there were.
-        has_energy: Whether any has.
+        has_use: Whether any has, or rows of it are in the ledger: GPU-hours count there without it.
         is_told: Whether the reasons are on standard output already.
     """
     from carbonreport.errors import RecordError
 
     reasons = [*unread, *without]
-    fails = bool(unread) or not has_energy
+    fails = bool(unread) or not has_use
     if fails and len(reasons) == 1:
         raise RecordError(reasons[0])
     if not is_told:
@@ -130,7 +132,7 @@ def _refuse(unread: list[str], without: list[str], *, of: int, has_energy: bool,
     more = f"; {reasons[0]}" if is_told and reasons else ""
     if unread:
         raise RecordError(f"{len(unread)} of {of} files could not be read{more}")
-    if not has_energy:
+    if not has_use:
         raise RecordError(f"no energy in any of {of} files{more}")
 
 

@@ -99,6 +99,7 @@ def audit(
         keeping = keeping_of(asked, Path(scratch))
         taken = fill(asked, options, keeping, window, db, environ)
         ledger = Ledger(keeping.url)
+        ledger.check_people(asked.people)
         year_before = window_of(asked.year - 1, zone_name, window.until_us / US_PER_S)
         repeated = sum(ledger.open(db, from_us=year_before.from_us, until_us=window.until_us).values())
         check_board(db, asked.gpu)

@@ -10,6 +10,7 @@ from carbonreport.render.audit import compose
 from carbonreport.render.audit_data import as_csv, as_json
 from carbonreport.render.audit_facts import AuditFacts
 from carbonreport.render.audit_page import as_html, as_pdf
+from carbonreport.render.formats.pdf import Pdf
 from carbonreport.render.plots_audit import draw_audit
 from carbonreport.units import US_PER_S
 from carbonreport.workflows.audit import Audited
@@ -50,7 +51,8 @@ def check_outputs(paths: Sequence[Path], *, force: bool) -> None:
     """Refuse what cannot be written before anything is read.
 
     Raises:
-        OutputError: An unknown suffix, a folder, or a file of somebody else.
+        OutputError: An unknown suffix, a folder, a file of somebody else, or a PDF that cannot be made here.
+        MissingExtra: A PDF's packages are not installed.
     """
     for path in paths:
         if path.suffix.lower() not in FORMATS:
@@ -59,6 +61,8 @@ def check_outputs(paths: Sequence[Path], *, force: bool) -> None:
             raise OutputError(f"{path} is a folder; give a file name such as {path / 'audit.html'}")
         if path.exists() and not force and not _is_ours(path):
             raise OutputError(f"{path} was not written by carbonreport; choose another name, or --force to replace it")
+    if any(path.suffix.lower() == ".pdf" for path in paths):
+        Pdf().require()
 
 
 def _is_ours(path: Path) -> bool:

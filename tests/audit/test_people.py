@@ -5,6 +5,7 @@ import stat
 
 import pytest
 
+from carbonreport.audit.ledger import Ledger
 from carbonreport.audit.people import named, pseudonym, salt_of
 from carbonreport.errors import CarbonreportError
 from carbonreport.workflows.ledger import Keeping
@@ -61,3 +62,21 @@ def test_the_salt_lies_beside_the_ledger_and_never_in_it(tmp_path):
 def test_a_ledger_behind_a_url_wants_a_salt_of_ones_own():
     with pytest.raises(CarbonreportError, match="--salt FILE"):
         Keeping("s3://bucket/ledger").names()
+
+
+@pytest.mark.parametrize(("kept", "asked"), [("pseudonyms", "names"), ("none", "names")])
+def test_a_ledger_without_names_shows_none(tmp_path, kept, asked):
+    ledger = Ledger(str(tmp_path / "ledger"))
+    ledger.claim(kept)
+
+    with pytest.raises(CarbonreportError, match=f"no names to show: give --people {kept}"):
+        ledger.check_people(asked)
+
+
+@pytest.mark.parametrize(("kept", "asked"), [("names", "names"), ("names", "none"), ("pseudonyms", "none"), (None, "names")])
+def test_what_a_ledger_has_or_hides_is_shown_as_asked(tmp_path, kept, asked):
+    ledger = Ledger(str(tmp_path / "ledger"))
+    if kept is not None:
+        ledger.claim(kept)
+
+    ledger.check_people(asked)
