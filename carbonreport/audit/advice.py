@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from carbonreport.audit.groups import LOST
-from carbonreport.model.audit import Advice, Year, agreed
+from carbonreport.model.audit import Advice, Group, Year, agreed, outcome_words
 from carbonreport.model.series import Array
 from carbonreport.units import US_PER_S, hours_from_microseconds
 
@@ -14,6 +14,7 @@ from carbonreport.units import US_PER_S, hours_from_microseconds
 LEAST_IDLE, LEAST_FAILED, LEAST_SHIFT = 0.05, 0.05, 0.03
 SHORT_JOB_H = 8.0
 _HOURS_A_DAY = 24
+_MOST_NAMED = 3  # outcomes of jobs; the rest is told together
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,14 +72,12 @@ def _idle(year: Year) -> Advice | None:
 def _failed(year: Year) -> Advice | None:
     lost = [group for group in year.groups["outcome"] if group.name in LOST]
     joules, grams = sum(g.energy.facility_joules for g in lost), sum(g.energy.grams for g in lost)
-    whole = year.whole.facility_joules
-    if not whole or joules < LEAST_FAILED * whole:
+    whole, of_jobs = year.whole.facility_joules, year.jobs.energy.it_mj
+    if not whole or not of_jobs or joules < LEAST_FAILED * whole:
         return None
-    parts = "; ".join(
-        f"{_words(g.name)} {g.energy.facility_joules / whole * 100:.0f} %, {g.jobs:,} {agreed('[job|jobs]', g.jobs)}"
-        for g in lost[:3]
-        if g.energy.it_mj
-    )
+    used = [group for group in lost if group.energy.it_mj]
+    rest = [_lost_part("others", used[_MOST_NAMED:], of_jobs)] if len(used) > _MOST_NAMED else []
+    parts = "; ".join([*(_lost_part(outcome_words(group.name), [group], of_jobs) for group in used[:_MOST_NAMED]), *rest])
     first = max(lost, key=lambda g: g.energy.it_mj)
     way = (
         "ask for checkpoints and shorter limits"
@@ -88,11 +87,17 @@ def _failed(year: Year) -> Advice | None:
     return Advice(
         "failed",
         f"Lose less to jobs that do not finish: {way}",
-        f"jobs that did not complete used {joules / whole * 100:.0f} % of all energy ({parts}); some of them may have done useful work before they ended",
+        f"jobs that did not complete used {sum(g.energy.it_mj for g in lost) / of_jobs * 100:.0f} % of the energy of all jobs ({parts}); some of them may have done useful work before they ended",
         joules,
         grams=grams,
         is_upper_bound=True,
     )
+
+
+def _lost_part(name: str, groups: Sequence[Group], of_jobs_mj: int) -> str:
+    """The part of the jobs' energy that some of them had, and how many they were."""
+    jobs = sum(group.jobs for group in groups)
+    return f"{name} {sum(group.energy.it_mj for group in groups) / of_jobs_mj * 100:.0f} %, {jobs:,} {agreed('[job|jobs]', jobs)}"
 
 
 def _cap(cap: SweptCap, boards: Mapping[str, tuple[float, float]]) -> Advice | None:
@@ -184,7 +189,3 @@ def _same(board: str, swept: str) -> bool:
 
 def _change(ratio: float) -> str:
     return f"{(ratio - 1) * 100:+.0f} %".replace("-", "\u2212")
-
-
-def _words(state: str) -> str:
-    return state.lower().replace("_", " ")

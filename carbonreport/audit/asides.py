@@ -31,6 +31,12 @@ def board_energy(db: Queries) -> dict[str, tuple[float, float]]:
     return {model: (float(j), float(g)) for model, j, g in db.rows(rows)}
 
 
+def rated_energy(db: Queries) -> dict[str, int]:
+    """Energy that was estimated at the rated power of boards, by board. [mJ]"""
+    rows = db.con.execute("SELECT gpu_model, sum(energy_mj) FROM audit_pieces WHERE method = 'rated power' GROUP BY 1").fetchall()
+    return {str(model): int(mj) for model, mj in rows}
+
+
 def short_jobs_share(db: Queries, longest_h: float) -> float:
     """Part of the jobs' energy that is of jobs shorter than so many hours."""
     t, jobs = db.table("audit_priced"), db.table("audit_jobs")

@@ -93,6 +93,10 @@ class Engine:
         """Facility energy [J] and emissions [g] of jobs by board."""
         return asides.board_energy(self._db)
 
+    def rated_energy(self) -> dict[str, int]:
+        """Energy that was estimated at the rated power of boards, by board. [mJ]"""
+        return asides.rated_energy(self._db)
+
     def short_jobs_share(self, longest_h: float) -> float:
         """Part of the jobs' energy that is of jobs shorter than so many hours."""
         return asides.short_jobs_share(self._db, longest_h)

@@ -23,6 +23,12 @@ def agreed(text: str, count: int) -> str:
     return _EITHER.sub(lambda either: either[1 if count == 1 else 2], text)
 
 
+def outcome_words(state: str) -> str:
+    """How a job ended: "node failure" for NODE_FAIL."""
+    words = state.lower().replace("_", " ")
+    return f"{words}ure" if words.endswith(" fail") else words
+
+
 @dataclass(frozen=True, slots=True)
 class TopJob:
     """One of the jobs with the most energy.
@@ -153,6 +159,25 @@ class Year:
 
 
 @dataclass(frozen=True, slots=True)
+class RatedPower:
+    """The power that was taken for the hours of a board that nobody measured.
+
+    Attributes:
+        gpu_model: Board as the jobs have it.
+        boards: Boards of the table that it was taken for, each with its rated power. [W]
+        share: Part of the rated power that such a board draws typically.
+        watts: What was taken. [W]
+        energy_mj: Energy that rests on it. [mJ]
+    """
+
+    gpu_model: str
+    boards: tuple[tuple[str, float], ...]
+    share: float
+    watts: float
+    energy_mj: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Priced:
     """A year's totals with intervals, and everything that a report says.
 
@@ -163,6 +188,11 @@ class Priced:
         location_grams: Scope 2 or life-cycle, location-based. [g]
         market_grams: Market-based beside it, or None without a contract. [g]
         embodied_grams: Scope 3, embodied, or None. [g]
+        embodied_basis: What it rests on.
+        embodied_for: GPU time of the boards that it is for, by board. [µs]
+        embodied_missing: GPU time of the boards whose making nobody gave, by board. [µs]
+        embodied_unused: Devices of the site file that no job had.
+        rated: Rated powers that energy rests on, those with the most energy first.
         cost: Money, or None without a price, as (amount, currency).
     """
 
@@ -174,4 +204,8 @@ class Priced:
     market_grams: Quantity | None = None
     embodied_grams: Quantity | None = None
     embodied_basis: tuple[str, ...] = field(default=())
+    embodied_for: tuple[tuple[str, int], ...] = ()
+    embodied_missing: tuple[tuple[str, int], ...] = ()
+    embodied_unused: tuple[str, ...] = ()
+    rated: tuple[RatedPower, ...] = ()
     cost: tuple[float, str] | None = None

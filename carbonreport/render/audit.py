@@ -4,14 +4,17 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
-from carbonreport.model.audit import NOBODY, Advice, Missing, agreed
+from carbonreport.model.audit import NOBODY, Advice, Group, Missing, Year, agreed
 from carbonreport.model.slices import is_slice
+from carbonreport.render.audit_energy import compared
 from carbonreport.render.audit_facts import AuditFacts, Report, Task
 from carbonreport.render.audit_lines import lines_of
+from carbonreport.render.audit_made import not_covered, rated_sentence
+from carbonreport.render.audit_sums import year_scale
 from carbonreport.render.audit_tables import tables_of
-from carbonreport.render.audit_words import coverage, energy_text, hours_text, money, share, tied
+from carbonreport.render.audit_words import coverage, energy_text, hours_text, money, row_reason, share, tied
 from carbonreport.render.digits import scaled, shown
-from carbonreport.render.words import listed
+from carbonreport.render.words import capital, listed
 from carbonreport.units import kwh
 
 _MOST_PARTITIONS = 3
@@ -38,6 +41,7 @@ def compose(facts: AuditFacts) -> Report:
         made_by=facts.made_by,
         lead=tuple(_lead(facts)),
         lines=tuple(lines_of(facts)),
+        under_lines=tuple(tied(text) for text in (compared(facts), not_covered(facts.priced)) if text),
         tasks=tuple(_task(advice, facts) for advice in facts.advice),
         no_tasks="Nothing stands out: what was looked at (boards that wait, jobs that did not finish, the lab's own sweeps, hours of the day, seasons) is small or not known.",
         tables=tuple(tables_of(facts)),
@@ -49,18 +53,42 @@ def compose(facts: AuditFacts) -> Report:
 
 def _lead(facts: AuditFacts) -> list[str]:
     priced, year = facts.priced, facts.priced.year
-    energy, grams = shown(priced.facility_joules), shown(priced.location_grams)
-    held = f"{year.jobs.jobs:,} {agreed('[job|jobs]', year.jobs.jobs)} held {hours_text(year.jobs.gpu_us)} GPU-hours"
+    scale, grams = year_scale(priced), shown(priced.location_grams)
+    ends = scale.ends(priced.facility_joules)
+    energy = scale.text(year.whole.facility_joules) + (f" [{ends.replace('–', ', ')}]" if ends else "")
+    held = _held(year.jobs)
     if year.known_whole is None:
         sentences = [f"{held}. {agreed('[Its|Their]', year.jobs.jobs)} energy is not known: nothing was metered."]
         return [*sentences, *_caveats(facts)]
+    has_interval = ends or grams.interval
     sentences = [
-        f"{held}; with {'' if year.known_idle is None else 'idle boards and '}the facility's part the year used {energy.sentence}, "
-        f"to which {grams.sentence} belong, location-based, {_where(facts)}.",
-        f"{coverage(year.jobs)} of the GPU-hours have measured or reported energy; {share(year.whole.measured_mj, year.whole.it_mj)} of the IT energy was measured, "
-        f"{share(year.whole.reported_mj, year.whole.it_mj)} reported and {share(year.whole.estimated_mj, year.whole.it_mj)} estimated.",
+        f"{held}; with {'' if year.known_idle is None else 'idle boards and '}the facility's part the year used {energy}, "
+        f"to which {grams.sentence} belong, location-based, {_where(facts)}."
+        + (" Brackets, and ranges, are 90 % intervals: in nine of ten cases the figure lies inside." if has_interval else ""),
+        capital(
+            f"{_covered(year)}{share(year.whole.measured_mj, year.whole.it_mj)} of the IT energy was measured, "
+            f"{share(year.whole.reported_mj, year.whole.it_mj)} reported and {share(year.whole.estimated_mj, year.whole.it_mj)} estimated."
+        ),
     ]
-    return [*sentences, *_caveats(facts)]
+    return [*(tied(sentence) for sentence in sentences), *_caveats(facts)]
+
+
+def _held(jobs: Group) -> str:
+    """How many jobs there were, and what they held."""
+    if not jobs.jobs:
+        return "The ledger has no job of the year"
+    return f"{jobs.jobs:,} {agreed('[job|jobs]', jobs.jobs)} held {hours_text(jobs.gpu_us) if jobs.gpu_us else 'no'} GPU-hours"
+
+
+def _covered(year: Year) -> str:
+    """How much of the GPU time has measured or reported energy, and whose the energy is where none has; nothing where jobs held none."""
+    if not year.jobs.gpu_us:
+        return ""
+    if year.jobs.known_gpu_us:
+        return f"{coverage(year.jobs)} of the GPU-hours have measured or reported energy; "
+    metered, of_jobs = (energy.measured_mj + energy.reported_mj for energy in (year.whole, year.jobs.energy))
+    whose = "of other devices than their boards" if of_jobs else "of no job in the ledger"
+    return "none of the GPU-hours has measured or reported energy; " + (f"what was measured or reported is {whose}; " if metered else "")
 
 
 def _where(facts: AuditFacts) -> str:
@@ -133,7 +161,7 @@ def _findings(facts: AuditFacts) -> list[str]:
         found.append(agreed(f"{facts.repeated:,} [row|rows] of the ledger that another file reports too; each counts once", facts.repeated))
     for name, rows, not_used, noted in facts.files:
         found.append(
-            "; ".join([f"{name}: {rows:,} {agreed('[row|rows]', rows)} used", *(f"{n:,} {what}" for what, n in (*not_used, *noted))])
+            "; ".join([f"{name}: {rows:,} {agreed('[row|rows]', rows)} used", *(row_reason(n, what) for what, n in (*not_used, *noted))])
         )
     return found
 
@@ -158,7 +186,8 @@ def _method(facts: AuditFacts) -> list[str]:
             1,
             f"Where several jobs had a host in the same hour, its metered energy was shared out among them by GPU time ({energy_text(split)}): the sum is measured, the shares are estimated.",
         )
-    return [*sentences, *_last_year(facts)]
+    rated = rated_sentence(facts.priced.rated)
+    return [*sentences[:1], *([rated] if rated else []), *sentences[1:], *_last_year(facts)]
 
 
 def _last_year(facts: AuditFacts) -> Iterator[str]:

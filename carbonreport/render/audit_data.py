@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from carbonreport.model.audit import Energy, Group, Priced
@@ -115,6 +116,19 @@ def _priced(priced: Priced) -> dict[str, Any]:
         "market_based": _quantity(priced.market_grams if is_known else None),
         "embodied": _quantity(priced.embodied_grams),
         "embodied_basis": list(priced.embodied_basis),
+        "embodied_for": _hours_by_board(priced.embodied_for),
+        "embodied_missing": _hours_by_board(priced.embodied_missing),
+        "embodied_unused": list(priced.embodied_unused),
+        "rated_powers": [
+            {
+                "gpu_model": power.gpu_model,
+                "boards": [{"name": name, "rated_watts": watts} for name, watts in power.boards],
+                "share": power.share,
+                "watts": power.watts,
+                "energy_mj": power.energy_mj,
+            }
+            for power in priced.rated
+        ],
         "cost": None if priced.cost is None or not is_known else {"amount": priced.cost[0], "currency": priced.cost[1]},
         "jobs": _group(year.jobs),
         "idle": _energy(year.known_idle),
@@ -147,6 +161,10 @@ def _priced(priced: Priced) -> dict[str, Any]:
         ],
         "findings": [{"slug": f.slug, "text": f.text, "count": f.count, "energy_mj": f.energy_mj} for f in year.findings],
     }
+
+
+def _hours_by_board(boards: Sequence[tuple[str, int]]) -> list[dict[str, Any]]:
+    return [{"gpu_model": name, "gpu_hours": hours_from_microseconds(us)} for name, us in boards]
 
 
 def _group(group: Group) -> dict[str, Any]:

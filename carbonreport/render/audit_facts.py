@@ -60,7 +60,7 @@ class AuditFacts:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A figure: label, value, 90 % interval, last year's value, how it is known, source."""
+    """A figure: label, value, 90 % interval, last year's value, how it is known, source; whether it is a main one, or a part of the one above."""
 
     label: str
     value: str
@@ -69,6 +69,7 @@ class Line:
     known: str = ""
     source: str = ""
     is_main: bool = False
+    is_part: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +100,7 @@ class Report:
     made_by: str
     lead: tuple[str, ...]
     lines: tuple[Line, ...]
+    under_lines: tuple[str, ...]
     tasks: tuple[Task, ...]
     no_tasks: str
     tables: tuple[Table, ...]

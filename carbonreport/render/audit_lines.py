@@ -3,25 +3,17 @@
 from collections.abc import Callable
 
 from carbonreport.model.audit import Priced
+from carbonreport.render.audit_energy import energy_lines
 from carbonreport.render.audit_facts import AuditFacts, Line
-from carbonreport.render.audit_words import (
-    UNKNOWN,
-    coverage,
-    energy_or_unknown,
-    energy_text,
-    hours_text,
-    known_in_words,
-    money,
-    origin_or_nothing,
-)
-from carbonreport.render.digits import plain, scaled, share_in_words, shown
+from carbonreport.render.audit_made import made_line
+from carbonreport.render.audit_words import UNKNOWN, coverage, hours_text, money
+from carbonreport.render.digits import plain, share_in_words, shown
 
 
 def lines_of(facts: AuditFacts) -> list[Line]:
     """The figures, from IT energy to coverage; what is not known says so."""
     now, before = facts.priced, facts.before
-    whole, year = now.year.whole, now.year
-    sources = now.it_joules.source
+    year = now.year
     if year.known_whole is None:
         return [
             Line("IT energy", UNKNOWN, source="nothing was metered or reported, and no power of the boards is known"),
@@ -35,51 +27,7 @@ def lines_of(facts: AuditFacts) -> list[Line]:
             ),
         ]
     return [
-        Line(
-            "IT energy",
-            shown(now.it_joules).with_unit,
-            shown(now.it_joules).interval,
-            _last(before, lambda last: shown(last.it_joules).with_unit),
-            known_in_words(whole),
-            sources,
-        ),
-        Line(
-            "  of jobs",
-            energy_or_unknown(year.jobs.known_energy),
-            "",
-            "" if before is None else energy_or_unknown(before.year.jobs.known_energy),
-            origin_or_nothing(year.jobs.known_energy),
-            "job ledger",
-        ),
-        Line(
-            "  idle: metered boards that no job had",
-            energy_or_unknown(year.known_idle),
-            "",
-            "" if before is None else energy_or_unknown(before.year.known_idle),
-            origin_or_nothing(year.known_idle),
-            "meter ledger" if year.known_idle else "no board was metered on a host whose jobs are known",
-        ),
-        *(
-            Line(f"  unattributed: {why}", energy_text(energy.it_mj), "", "", known_in_words(energy), "meter ledger")
-            for why, energy in year.unattributed
-        ),
-        Line(
-            "Facility overhead",
-            scaled(max(whole.facility_joules - whole.it_joules, 0.0), "J"),
-            "",
-            _last(before, lambda last: scaled(max(last.year.whole.facility_joules - last.year.whole.it_joules, 0.0), "J")),
-            now.pue.origin,
-            f"PUE {shown(now.pue).value}, {now.pue.source}",
-        ),
-        Line(
-            "Facility energy",
-            shown(now.facility_joules).with_unit,
-            shown(now.facility_joules).interval,
-            _last(before, lambda last: shown(last.facility_joules).with_unit),
-            now.facility_joules.origin,
-            "IT energy of each moment times its PUE",
-            True,
-        ),
+        *energy_lines(facts),
         Line(
             f"Electricity, location-based ({'scope 2, direct' if facts.is_direct else 'life-cycle: scope 2 and 3.3'})",
             shown(now.location_grams).with_unit,
@@ -90,7 +38,7 @@ def lines_of(facts: AuditFacts) -> list[Line]:
             True,
         ),
         _market(facts),
-        _embodied(facts),
+        made_line(facts),
         _cost(facts),
         Line(
             "GPU-hours held by jobs",
@@ -127,23 +75,6 @@ def _market(facts: AuditFacts) -> Line:
     source += "" if contract.share >= 1 else "; the rest at the location-based intensity"
     return Line(
         label, shown(found).with_unit, shown(found).interval, before, "reported" if contract.share >= 1 else found.origin, source, True
-    )
-
-
-def _embodied(facts: AuditFacts) -> Line:
-    found = facts.priced.embodied_grams
-    if found is None:
-        return Line(
-            "Making of the boards (scope 3)", "not stated", known="", source="no [embodied] in the site file that names these boards"
-        )
-    before = "" if facts.before is None or facts.before.embodied_grams is None else shown(facts.before.embodied_grams).with_unit
-    return Line(
-        "Making of the boards (scope 3), for the hours that jobs held",
-        shown(found).with_unit,
-        shown(found).interval,
-        before,
-        found.origin,
-        "; ".join(facts.priced.embodied_basis),
     )
 
 

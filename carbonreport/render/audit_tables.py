@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
-from carbonreport.model.audit import NOBODY, Dimension, Energy, Group, TopJob
+from carbonreport.model.audit import NOBODY, Dimension, Energy, Group, TopJob, outcome_words
 from carbonreport.render.audit_facts import AuditFacts, Table
+from carbonreport.render.audit_sums import Scale, energy_scale, finest, groups_scales, mass_scale, overhead
 from carbonreport.render.audit_words import UNKNOWN, energy_text, hours_text, known_in_words, label_of, table_unit
 from carbonreport.render.digits import plain, scaled, share_in_words
 from carbonreport.units import MJ_PER_J, US_PER_S
@@ -40,13 +41,16 @@ def _months(facts: AuditFacts) -> Table:
     year, before = facts.priced.year, None if facts.before is None else facts.before.year
     last = {} if before is None else {month[5:]: (energy, month in before.unknown_months) for month, energy in before.known_months}
     without = {group.name: group.unknown_gpu_us for group in year.groups["month"]}
-    unit, size = table_unit(max((energy.facility_joules for _, energy in year.months), default=0.0))
+    unit = table_unit(max((energy.facility_joules for _, energy in year.months), default=0.0))
+    energies = [energy for _, energy in year.months]
+    scale = _months_scale(energies, unit)
+    grams = mass_scale(sum(energy.grams for energy in energies), [energy.grams for energy in energies], facts.gas)
     rows = [
         (
             month,
-            *_month(energy, size, facts.gas, is_unknown=month in year.unknown_months),
+            *_month(energy, scale, grams, is_unknown=month in year.unknown_months),
             *((hours_text(without[month]) if month in without else "",) if year.missing else ()),
-            *(() if before is None else (_facility(*last.get(month[5:], (None, False)), size),)),
+            *(() if before is None else (_facility(*last.get(month[5:], (None, False)), scale),)),
         )
         for month, energy in year.known_months
     ]
@@ -56,33 +60,47 @@ def _months(facts: AuditFacts) -> Table:
         *(() if before is None else ("Facility, last year",)),
     )
     empty = any(energy is None and month not in year.unknown_months for month, energy in year.known_months)
-    caption = f"Energy in {unit}, idle and unattributed energy included. Parts are rounded and may not add." + (
-        " Of an empty month the ledger has no energy and no job." if empty else ""
+    caption = (
+        f"Energy in {scale.unit}, idle and unattributed energy included; the parts add up to the facility's within the last digit."
+        + (" Of an empty month the ledger has no energy and no job." if empty else "")
     )
     return Table("By month", caption, columns, tuple(rows))
 
 
-def _month(energy: Energy | None, size: float, gas: str, *, is_unknown: bool) -> tuple[str, ...]:
+def _months_scale(energies: Sequence[Energy], unit: tuple[str, float]) -> Scale:
+    """Three digits of the largest month, and as many more as its parts need to add up; so, too, the months to the year."""
+    parts = [(e.measured_mj / MJ_PER_J, e.reported_mj / MJ_PER_J, e.estimated_mj / MJ_PER_J, _overhead(e)) for e in energies]
+    facility = [energy.facility_joules for energy in energies]
+    largest = energy_scale([(max(facility, default=0.0), [max(facility, default=0.0)])], unit=unit)
+    return finest(largest, [(sum(facility), facility), *zip(facility, parts, strict=True)])
+
+
+def _overhead(energy: Energy) -> float:
+    return overhead(energy.facility_joules, energy.it_joules)
+
+
+def _month(energy: Energy | None, scale: Scale, grams: Scale, *, is_unknown: bool) -> tuple[str, ...]:
     """Measured, reported, estimated, overhead, facility, PUE and emissions of a month."""
     if energy is None:
         return (*("", "", "", ""), UNKNOWN, "", UNKNOWN) if is_unknown else ("",) * 7
     return (
-        *(plain(mj / MJ_PER_J / size) for mj in (energy.measured_mj, energy.reported_mj, energy.estimated_mj)),
-        plain(max(energy.facility_joules - energy.it_joules, 0.0) / size),
-        plain(energy.facility_joules / size),
+        *(scale.number(mj / MJ_PER_J) for mj in (energy.measured_mj, energy.reported_mj, energy.estimated_mj)),
+        scale.number(_overhead(energy)),
+        scale.number(energy.facility_joules),
         f"{energy.facility_joules / energy.it_joules:.2f}" if energy.it_mj else "",
-        scaled(energy.grams, gas),
+        grams.text(energy.grams),
     )
 
 
-def _facility(energy: Energy | None, is_unknown: bool, size: float) -> str:
+def _facility(energy: Energy | None, is_unknown: bool, scale: Scale) -> str:
     if energy is None:
         return UNKNOWN if is_unknown else ""
-    return plain(energy.facility_joules / size)
+    return scale.number(energy.facility_joules)
 
 
 def _groups(title: str, dimension: Dimension, groups: Sequence[Group], facts: AuditFacts) -> Table:
-    unit, size = table_unit(max((group.energy.it_joules for group in groups), default=0.0))
+    unit = table_unit(max((group.energy.it_joules for group in groups), default=0.0))
+    scale, grams = groups_scales(groups, unit, facts.gas)
     whole = max(sum(group.energy.it_mj for group in groups), 1)
     before = {} if facts.before is None else {group.name: group for group in facts.before.year.groups[dimension]}
     has_missing = bool(facts.priced.year.missing)
@@ -91,20 +109,22 @@ def _groups(title: str, dimension: Dimension, groups: Sequence[Group], facts: Au
         energy = group.known_energy
         known = (UNKNOWN, UNKNOWN, "", UNKNOWN, UNKNOWN)
         if energy is not None:
-            parts = (share_in_words(energy.it_mj / whole), known_in_words(energy), plain(energy.facility_joules / size))
-            known = (plain(energy.it_joules / size), *parts, scaled(energy.grams, facts.gas))
+            parts = (share_in_words(energy.it_mj / whole), known_in_words(energy), scale.number(energy.facility_joules))
+            known = (scale.number(energy.it_joules), *parts, grams.text(energy.grams))
         return (
             *(name, f"{group.jobs:,}", hours_text(group.gpu_us), *known),
             *((hours_text(group.unknown_gpu_us),) if has_missing else ()),
-            *(() if facts.before is None else (_it(last, size),)),
+            *(() if facts.before is None else (_it(last, scale),)),
         )
 
     rows = [row(label_of(group.name, dimension), group, before.get(group.name)) for group in groups[:_MOST_ROWS]]
     rest = groups[_MOST_ROWS:]
     if rest:
         rows.append(row(f"{len(rest)} more", _together(rest), None))
-    caption = f"Energy of jobs in {unit}; idle and unattributed energy is nobody's and stands above. Parts are rounded and may not add."
-    caption += " A share is of the energy that is known." if any(group.unknown_gpu_us for group in groups) else ""
+    caption = (
+        f"Energy of jobs in {scale.unit}; idle and unattributed energy is nobody's and stands above. A share is of the energy of all jobs"
+    )
+    caption += ", as far as that is known." if any(group.unknown_gpu_us for group in groups) else "."
     columns = (
         title.removeprefix("By ")[:1].upper() + title.removeprefix("By ")[1:],
         "Jobs",
@@ -120,11 +140,11 @@ def _groups(title: str, dimension: Dimension, groups: Sequence[Group], facts: Au
     return Table(title, caption, columns, tuple(rows))
 
 
-def _it(last: Group | None, size: float) -> str:
+def _it(last: Group | None, scale: Scale) -> str:
     """Last year's IT energy of a group; nothing where it was not there."""
     if last is None:
         return ""
-    return UNKNOWN if last.known_energy is None else plain(last.known_energy.it_joules / size)
+    return UNKNOWN if last.known_energy is None else scale.number(last.known_energy.it_joules)
 
 
 def _together(groups: Sequence[Group]) -> Group:
@@ -146,7 +166,7 @@ def _top(facts: AuditFacts) -> Table:
         start = datetime.fromtimestamp(job.start_us / US_PER_S, UTC).astimezone(ZoneInfo(facts.time_zone))
         board = f"{job.gpus} × {job.gpu_model or 'GPU'}" if job.gpus else "no GPU"
         return (
-            job.job_id, job.project, *((job.person,) if with_person else ()), board, f"{start:%Y-%m-%d %H:%M}", plain(job.hours), job.state.lower().replace("_", " "),
+            job.job_id, job.project, *((job.person,) if with_person else ()), board, f"{start:%Y-%m-%d %H:%M}", plain(job.hours), outcome_words(job.state),
             energy_text(job.energy.it_mj), known_in_words(job.energy), scaled(job.energy.grams, facts.gas),
         )  # fmt: skip
 

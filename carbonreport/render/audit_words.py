@@ -2,7 +2,7 @@
 
 import re
 
-from carbonreport.model.audit import Dimension, Energy, Group
+from carbonreport.model.audit import Dimension, Energy, Group, agreed, outcome_words
 from carbonreport.render.digits import plain, scaled, share_in_words
 from carbonreport.units import JOULES_PER_KWH, MJ_PER_J, hours_from_microseconds
 
@@ -31,17 +31,12 @@ def share(part: float, whole: float) -> str:
 
 def coverage(group: Group) -> str:
     """How much of the GPU time has measured or reported energy."""
-    return share(group.known_gpu_us, group.gpu_us)
+    return share(group.known_gpu_us, group.gpu_us) if group.gpu_us else "no GPU-hours"
 
 
 def energy_text(millijoules: int) -> str:
     """Energy in the unit that suits its size."""
     return scaled(millijoules / MJ_PER_J, "J") if millijoules else "0\u00a0kWh"
-
-
-def energy_or_unknown(energy: Energy | None) -> str:
-    """IT energy in the unit that suits its size, or that nobody knows it."""
-    return UNKNOWN if energy is None else energy_text(energy.it_mj)
 
 
 def origin_or_nothing(energy: Energy | None) -> str:
@@ -53,6 +48,16 @@ def hours_text(gpu_us: float) -> str:
     """GPU-hours of GPU-microseconds."""
     hours = hours_from_microseconds(gpu_us)
     return f"{hours:,.0f}" if hours >= 100 else plain(hours)
+
+
+def row_reason(count: int, reason: str) -> str:
+    """Some rows of a file and why they stand apart, as one phrase: 3 without a start; 1 whose id is cut; 2 that repeat a job."""
+    if reason == "the same job again":
+        return f"{count:,} that {agreed('[repeats|repeat]', count)} a job"
+    for begin, phrase in (("no ", "without a "), ("its ", "whose ")):
+        if reason.startswith(begin):
+            return f"{count:,} {phrase}{reason.removeprefix(begin)}"
+    return f"{count:,} {reason}"
 
 
 def money(amount: float, currency: str) -> str:
@@ -67,4 +72,4 @@ def table_unit(most_joules: float) -> tuple[str, float]:
 
 def label_of(name: str, dimension: Dimension) -> str:
     """The name of a group as it is printed."""
-    return name.lower().replace("_", " ") if dimension == "outcome" else name
+    return outcome_words(name) if dimension == "outcome" else name

@@ -145,7 +145,7 @@ def _week(facts: AuditFacts) -> Picture:
             axes.spines[side].set_visible(False)
         day, hour = (int(i) for i in np.unravel_index(int(grid.argmax()), grid.shape))
         low_day, low_hour = (int(i) for i in np.unravel_index(int(grid.argmin()), grid.shape))
-        words = f"most on {_DAYS[day]} at {hour:02d}:00, least on {_DAYS[low_day]} at {low_hour:02d}:00, {float(grid.min()) / most * 100:.0f} % of the most"
+        words = f"most on {_DAYS[day]} at {hour:02d}:00, least on {_DAYS[low_day]} at {low_hour:02d}:00, with {float(grid.min()) / most * 100:.0f} % of the energy of the most"
         svg = cleaned(saved(drawn), "week", title, words)
     return Picture(svg, title, f"IT energy by weekday and hour; the darker, the more: {words}.", "week")
 

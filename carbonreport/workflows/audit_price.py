@@ -1,30 +1,26 @@
 """A year of the ledger with its prices: charged as any run is, each moment at its own PUE and intensity."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from math import hypot
 from typing import Any
 
-from carbonreport.audit.engine import NOBODY, Engine
+from carbonreport.audit.engine import Engine
 from carbonreport.audit.window import Window, board_names
 from carbonreport.boards import find_board
-from carbonreport.combine.embodied import embodied_emissions
 from carbonreport.errors import CarbonreportError
 from carbonreport.importers.drafts import GAINS
-from carbonreport.model.audit import Priced, Year
-from carbonreport.model.embodied import EmbodiedSource
-from carbonreport.model.footprint import Embodied
+from carbonreport.model.audit import Priced
 from carbonreport.model.quantity import Quantity
 from carbonreport.model.run import ORIGIN_OF_METHOD, Device, EnergyTrace, Method, RunRecord
 from carbonreport.model.series import Array
-from carbonreport.model.slices import is_slice
 from carbonreport.site import Price, Site
 from carbonreport.units import SECONDS_PER_HOUR, US_PER_S, kwh
+from carbonreport.workflows.audit_boards import made_of, rated_powers, typical_watts
 from carbonreport.workflows.charge import Charged, charge_records
 from carbonreport.workflows.estimate import SHARE_HIGH, SHARE_LOW, TYPICAL_SHARE
 from carbonreport.workflows.place import PlaceOptions
 
-_BOARDS_APART = 10_000  # embodied emissions count devices and seconds; so many devices keep the seconds short
 _METERED: tuple[Method, ...] = ("anchored", "counter", "instant", "averaged")
 
 
@@ -40,7 +36,7 @@ def priced_year(
 ) -> tuple[Priced, Charged, Engine] | None:
     """A year's figures; None where the ledger has nothing of it."""
     engine = Engine(con, window)
-    engine.reconcile(_typical_watts, gpu)
+    engine.reconcile(typical_watts, gpu)
     hourly = engine.hourly()
     if not hourly and not engine.has_jobs():
         return None
@@ -49,7 +45,7 @@ def priced_year(
     engine.price(one.edges_s, one.pue, one.grams_per_kwh)
     year = engine.year(show)
     found, whole = charged.footprint, year.whole
-    made = _embodied(year, site.embodied)
+    made = made_of(year, site.embodied)
     return (
         Priced(
             year=year,
@@ -58,8 +54,12 @@ def priced_year(
             location_grams=_at(found.grams, whole.grams),
             pue=found.pue,
             market_grams=found.market_grams,
-            embodied_grams=made.grams if made else None,
-            embodied_basis=made.basis if made else (),
+            embodied_grams=made.embodied.grams if made.embodied else None,
+            embodied_basis=made.embodied.basis if made.embodied else (),
+            embodied_for=made.boards,
+            embodied_missing=made.missing,
+            embodied_unused=made.unused,
+            rated=rated_powers(engine.rated_energy()),
             cost=None if price is None else (kwh(whole.facility_joules) * price.per_kwh, price.currency),
         ),
         charged,
@@ -73,21 +73,13 @@ def check_board(con: Any, board: str) -> None:
     Raises:
         CarbonreportError: Nobody knows it; the message names the nearest.
     """
-    if not board or _typical_watts(board) is not None:
+    if not board or typical_watts(board) is not None:
         return
     metered = [model for (model,) in con.execute("SELECT DISTINCT gpu_model FROM meters WHERE gpu_model <> ''").fetchall()]
     if board in metered or board_names([board, *metered])[board] in metered:
         return
     near = (*find_board(board).nearest, *metered)[:4]
     raise CarbonreportError(f"unknown board --gpu {board}" + (f"; nearest: {', '.join(near)}" if near else "; such as H200-SXM"))
-
-
-def _typical_watts(board: str) -> float | None:
-    """Typical power of a board; of a type as Slurm has it ("h200") the mean of the boards of that name, H200 SXM and H200 NVL. [W]"""
-    found = find_board(board)
-    near = [find_board(name) for name in found.nearest if _words(board) <= _words(name)]
-    rated = [b.rated_watts for b in (found, *near) if b.rated_watts is not None]
-    return TYPICAL_SHARE * sum(rated) / len(rated) if rated else None
 
 
 def _as_run(hourly: Mapping[tuple[str, str], Array], window: Window, spreads: Mapping[str, tuple[float, float]]) -> RunRecord:
@@ -143,23 +135,3 @@ def _at(quantity: Quantity, value: float) -> Quantity:
     if not quantity.value:
         return quantity
     return replace(quantity, value=value, low=value * quantity.low / quantity.value, high=value * quantity.high / quantity.value)
-
-
-def _embodied(year: Year, sources: Sequence[EmbodiedSource]) -> Embodied | None:
-    """Manufacture of the boards for the GPU time that jobs held."""
-    runs = []
-    for group in year.groups["gpu_model"]:
-        if group.gpu_us > 0 and group.name != NOBODY and not is_slice(group.name):
-            name = next((source.device for source in sources if _is_same(source.device, group.name)), group.name)
-            device = Device(name, name, "gpu", "model", 1.0, 1.0, "GPU time of jobs", origin="estimated", count=_BOARDS_APART)
-            runs.append(RunRecord(name, name, "other", "", 0.0, group.gpu_us / US_PER_S / _BOARDS_APART, (device,), ()))
-    return embodied_emissions(runs, sources)[0]
-
-
-def _is_same(one: str, other: str) -> bool:
-    first, second = _words(one), _words(other)
-    return bool(first) and bool(second) and (first <= second or second <= first)
-
-
-def _words(name: str) -> frozenset[str]:
-    return frozenset("".join(c if c.isalnum() else " " for c in name.casefold()).split()) - {"nvidia"}

@@ -8,7 +8,8 @@ from carbonreport.errors import OutputError
 from carbonreport.grid.zones import WORLD_ZONE, name_of_zone
 from carbonreport.render.audit import compose
 from carbonreport.render.audit_data import as_csv, as_json
-from carbonreport.render.audit_facts import AuditFacts
+from carbonreport.render.audit_facts import AuditFacts, Line
+from carbonreport.render.audit_made import unused_notes
 from carbonreport.render.audit_page import as_html, as_pdf
 from carbonreport.render.formats.pdf import Pdf
 from carbonreport.render.plots_audit import draw_audit
@@ -42,7 +43,10 @@ def facts_of(audited: Audited) -> AuditFacts:
         files=tuple((name, taken.rows, taken.not_used, taken.noted) for name, taken in audited.taken),
         repeated=audited.repeated,
         people=audited.people,
-        notes=tuple((note.slug, note.text) for note in audited.footprint.notes),
+        notes=(
+            *((note.slug, note.text) for note in audited.footprint.notes),
+            *unused_notes(audited.priced, audited.window.year),
+        ),
         made_by=_MADE_BY,
     )
 
@@ -110,15 +114,20 @@ def write_audit(audited: Audited, paths: Sequence[Path], *, force: bool = False)
 def summary(audited: Audited) -> str:
     """The report in a screen of text."""
     report = compose(facts_of(audited))
-    width = max(len(line.label) for line in report.lines)
+    width = max(len(_label(line)) for line in report.lines)
     lines = [report.title, report.period, "", *report.lead, ""]
     for line in report.lines:
         interval = f" [{line.interval.replace('–', ', ')}]" if line.interval else ""
-        before = f", last year {line.before}" if line.before else ""
-        known = f" ({line.known}{before})" if line.known or before else ""
-        lines.append(f"{line.label:<{width}}  {line.value}{interval}{known}")
+        known = ", ".join([*([line.known] if line.known else []), *([f"last year {line.before}"] if line.before else [])])
+        lines.append(f"{_label(line):<{width}}  {line.value}{interval}{f' ({known})' if known else ''}")
+    lines += ["", *report.under_lines] if report.under_lines else []
     lines += ["", "Do this first:"]
     lines += [f"  {task.title}: {task.size}\n    {task.because}" for task in report.tasks] or [f"  {report.no_tasks}"]
     if report.findings:
         lines += ["", "Found in the ledgers:", *(f"  {finding}" for finding in report.findings)]
     return "\n".join(lines) + "\n"
+
+
+def _label(line: Line) -> str:
+    """A part stands a little to the right of what it is a part of."""
+    return f"  {line.label}" if line.is_part else line.label

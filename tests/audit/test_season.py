@@ -15,7 +15,15 @@ def test_warm_months_are_held_against_the_cold_ones():
 
     assert advice is not None and advice.is_upper_bound
     assert (advice.joules, advice.grams) == (approx(0.3 * 3.6e9), approx(0.3 * 400_000))
-    assert "in the months 07" in advice.because and "33 %" in advice.because
+    assert "in July the PUE" in advice.because and "33 %" in advice.because and "lower emissions" in advice.because
+
+
+def test_warm_months_that_follow_each_other_are_one_span():
+    warm = [(f"2026-{number:02d}", month(1.5)) for number in (4, 6, 7, 8)]
+
+    advice = season_advice([("2026-01", month(1.2)), ("2026-02", month(1.2)), ("2026-05", month(1.2)), *warm])
+
+    assert advice is not None and "in April and June to August the PUE" in advice.because
 
 
 def test_one_pue_for_all_months_gives_no_advice():

@@ -10,6 +10,7 @@ from carbonreport.audit.ledger import Ledger
 from carbonreport.audit.sacct import Taken
 from carbonreport.model.audit import agreed
 from carbonreport.render.audit import compose
+from carbonreport.render.audit_words import row_reason
 from carbonreport.testing.ledger import a_job, a_reading, us
 from carbonreport.units import HOUR_US
 from carbonreport.workflows.audit import Asked, audit
@@ -107,3 +108,31 @@ def test_jobs_that_had_a_host_in_the_same_hour_shared_it(report):
     assert found.priced.year.whole.split_mj == HALF_KWH
     assert SHARED in method(found)
     assert IDLE not in method(found)
+
+
+@pytest.mark.parametrize(
+    ("count", "reason", "words"),
+    [
+        (3, "no start, or neither an end nor a length", "3 without a start, or neither an end nor a length"),
+        (1, "the same job again", "1 that repeats a job"),
+        (2, "the same job again", "2 that repeat a job"),
+        (1, "its id is cut by the fixed width", "1 whose id is cut by the fixed width"),
+        (2, "lines are torn", "2 lines are torn"),
+    ],
+)
+def test_rows_that_were_not_used_are_told_in_a_phrase(count, reason, words):
+    assert row_reason(count, reason) == words
+
+
+def test_the_first_brackets_are_explained_where_they_stand(report):
+    lead = compose(facts_of(report([a_job("1", NOON, 200, gpu_model="h200")]))).lead
+
+    assert "[" in lead[0] and "are 90\u00a0% intervals" in lead[0]
+
+
+def test_a_sentence_on_a_small_coverage_begins_with_a_capital(report):
+    jobs = [a_job("1", NOON, 1), a_job("2", NOON, 2000, gpu_model="h200", hosts="n2")]
+
+    assert "\nUnder 1\u00a0% of the GPU-hours have measured or reported energy" in summary(
+        report(jobs, [a_reading("GPU-a", NOON, 1, HALF_KWH)])
+    )
