@@ -38,6 +38,7 @@ SLICES = (
     "had slices of boards (MIG); a slice counts as its part of a board where its name tells how large that is, and no power is known of one"
 )
 BY_LENGTH = "[ends before its start; its|end before their start; their] length is taken from Elapsed"
+ASK_FOR = "pull it with --parsable2 and"
 TORN = "[line is|lines are] torn: fewer cells than the header has, more of them, or no line end"
 FAR = f"[begins or ends|begin or end] outside any year that can be audited, {FIRST_YEAR} to {LAST_YEAR}"
 
@@ -70,6 +71,8 @@ def jobs_query(
     if found is None:
         raise RecordError(f"{name or path} is no parsable text of sacct: give --parsable2 and Start and State in --format")
     skip, names = found
+    if "alloctres" not in names:
+        raise RecordError(f"{name or path} has no AllocTRES of its jobs, so that nobody knows their GPUs: {ASK_FOR} AllocTRES in --format")
     read_cells(con, path, skip, names, rules)
     slices = _tell_texts(con, rules, people)
     repeated = tell_jobs(con, name or str(path), rules, zone)

@@ -16,6 +16,8 @@ BACKWARDS = "[ends before its|end before their] start, without a length"
 HUGE = "[has|have] more GPUs, nodes or hours than any job"
 _LOST = "its start or end does not exist or comes twice in the time zone"
 _USABLE = "NOT is_torn AND NOT is_cut AND NOT is_far AND NOT is_huge AND NOT is_step"
+MINUTE_US = 60 * US_PER_S
+LEAST_JOBS = 5  # that tell whether a file's times have lost their seconds
 _KEY = "hash(cluster, job_id, start_z, start_l)"
 _IS_ODD = """start_z IS NULL AND start_l IS NOT NULL AND (sacct_utc(start_l) IS NULL OR (end_l > start_l AND end_z IS NULL AND sacct_utc(end_l) IS NULL))"""
 
@@ -34,16 +36,19 @@ def tell_jobs(con: Any, name: str, rules: SlurmRules, zone: ZoneInfo | None) -> 
     """
     odd = _tell_times(con, name, rules, zone)
     steps = _tell_steps(con)
+    rounding_us = _tell_rounding(con)
     con.execute(
         f"CREATE OR REPLACE TEMP TABLE sacct_twins AS SELECT {_KEY} AS twin FROM sacct_rows WHERE {_USABLE} GROUP BY 1 HAVING count(*) > 1"
     )
     (twins,) = con.execute("SELECT count(*) FROM sacct_twins").fetchall()[0]
     is_twin = f"{_KEY} IN (FROM sacct_twins)"
     con.execute("DROP TABLE IF EXISTS sacct_jobs")
-    con.execute(f"CREATE TABLE sacct_jobs AS {_jobs(rules, odd > 0, steps > 0, f'NOT ({is_twin})' if twins else 'true')} ORDER BY start_us")
+    con.execute(
+        f"CREATE TABLE sacct_jobs AS {_jobs(rules, odd > 0, steps > 0, rounding_us, f'NOT ({is_twin})' if twins else 'true')} ORDER BY start_us"
+    )
     if twins:  # the row with a user is the job's, then the longest
         con.execute(f"""
-            INSERT INTO sacct_jobs {_jobs(rules, odd > 0, steps > 0, is_twin)}
+            INSERT INTO sacct_jobs {_jobs(rules, odd > 0, steps > 0, rounding_us, is_twin)}
             QUALIFY row_number() OVER (PARTITION BY k.cluster, k.job_id, k.start_z, k.start_l ORDER BY k.username = '', length_s DESC NULLS LAST, any_joules DESC NULLS LAST) = 1""")
     (before,) = con.execute(f"SELECT count(*) FROM sacct_rows WHERE {_USABLE}").fetchall()[0]
     (after,) = con.execute("SELECT count(*) FROM sacct_jobs").fetchall()[0]
@@ -99,13 +104,22 @@ def _tell_steps(con: Any) -> int:
     return int(steps)
 
 
-def _jobs(rules: SlurmRules, has_odd: bool, has_steps: bool, condition: str) -> str:
+def _tell_rounding(con: Any) -> int:
+    """How much Elapsed may lack of the time from start to end without a suspension. [µs] More where all times of a file have lost their seconds."""
+    jobs, whole = con.execute(
+        f"SELECT count(*), coalesce(bool_and(coalesce(start_z, start_l) % {MINUTE_US} = 0 AND coalesce(end_z, end_l) % {MINUTE_US} = 0), false) FROM sacct_rows WHERE {_USABLE} AND coalesce(end_z, end_l) IS NOT NULL"
+    ).fetchall()[0]
+    return 2 * MINUTE_US if whole and jobs >= LEAST_JOBS else SUSPENSION_US
+
+
+def _jobs(rules: SlurmRules, has_odd: bool, has_steps: bool, rounding_us: int, condition: str) -> str:
     """A query of jobs with their energy, or that of a step where the job row has none; what cannot be is unknown.
 
     Args:
         rules: What the fields mean.
         has_odd: Whether there are stamps that come twice or never.
         has_steps: Whether steps have energies.
+        rounding_us: What Elapsed may lack without a suspension.
         condition: Which rows.
     """
     least, most = rules.node_watts
@@ -139,6 +153,6 @@ def _jobs(rules: SlurmRules, has_odd: bool, has_steps: bool, condition: str) -> 
                 WHEN k.start_us IS NULL OR (k.end_us IS NULL AND NOT is_backwards) THEN '{UNDATED}'
                 WHEN k.end_us IS NULL THEN '{BACKWARDS}' WHEN k.end_us <= k.start_us THEN '{NO_TIME}' END AS why, k.project, p.person AS person,
             p.person <> k.username AS is_pseudonym, k.partition, st.state AS state, g.gpu_model AS gpu_model, g.gpus AS gpus, k.nodes, k.hosts, k.exclusive,
-            CASE WHEN elapsed_s IS NULL THEN NULL WHEN away_us > {SUSPENSION_US} THEN away_us ELSE 0 END AS suspended_us,
+            CASE WHEN elapsed_s IS NULL THEN NULL WHEN away_us > {rounding_us} THEN away_us ELSE 0 END AS suspended_us,
             CASE WHEN NOT is_impossible AND any_joules * {MJ_PER_J} <= {MOST_MILLIJOULES} THEN round(any_joules * {MJ_PER_J})::BIGINT END AS energy_mj
         FROM known k JOIN sacct_states st ON st.text = k.state_text JOIN sacct_gpus g ON g.text = k.gpu_text JOIN sacct_people p ON p.text = k.username"""

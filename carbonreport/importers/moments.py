@@ -50,8 +50,8 @@ def moments(cells: Iterable[str], *, zone: ZoneInfo | None, date_order: str = ""
         date_order: "dmy" or "mdy" for dates such as 04-03-2021; "" to tell it from the dates, where one has a day above 12.
     """
     texts = list(cells)
-    order = date_order or _order_of(texts)
-    read = [_read(text, order) for text in texts]
+    order = date_order or order_of(texts)
+    read = [moment(text, order) for text in texts]
     kinds = {clock for _, clock, _ in read if clock}
     if "local" in kinds and zone is not None:
         seconds, why = _in_zone(read, zone)
@@ -69,8 +69,13 @@ def moments(cells: Iterable[str], *, zone: ZoneInfo | None, date_order: str = ""
 
 
 @lru_cache(maxsize=65536)
-def _read(text: str, order: str) -> tuple[float | None, Clock | None, str]:
-    """Seconds of one stamp, what they count from, and why there are none."""
+def moment(text: str, order: str = "") -> tuple[float | None, Clock | None, str]:
+    """Seconds of one stamp, what they count from, and why there are none.
+
+    Args:
+        text: As written.
+        order: "dmy" or "mdy" for dates that end with the year; "" where nobody knows.
+    """
     text = text.strip().strip('"')
     if is_missing(text):
         return None, None, "it has no time"
@@ -112,7 +117,7 @@ def _parts(text: str, order: str) -> tuple[int, int, int, str, str] | str:
     return f"its time {text[:40]!r} cannot be read"
 
 
-def _order_of(texts: Sequence[str]) -> str:
+def order_of(texts: Iterable[str]) -> str:
     """Day or month first, told by a part above 12; "" where none is."""
     for text in texts:
         found = _YEAR_LAST.fullmatch(text.strip())

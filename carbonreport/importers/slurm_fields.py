@@ -6,10 +6,11 @@ unset numbers are NO_VAL64 or INFINITE64; AllocTRES has no fixed order and may n
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from carbonreport.importers.moments import local_to_utc, moments
+from carbonreport.importers.moments import local_to_utc, moment
 
 NO_VALUES = frozenset({18446744073709551614, 18446744073709551615, 18446744073709551613, 4294967294, 4294967295})
 MOST_JOULES = 1e15  # 280 GWh: above, the number is a marker or a counter that fell below zero
@@ -130,11 +131,38 @@ def is_cut(job_id: str) -> bool:
     return bool(_CUT.search(job_id.partition(".")[0])) and "." not in job_id
 
 
-def moment(text: str) -> float | None:
-    """Seconds of Submit, Start or End as if it were UTC; "Unknown", "None" and "NA" are None."""
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """Submit, Start or End.
+
+    Attributes:
+        seconds: POSIX, or of a local clock as if it were UTC; None where there is none. [s]
+        is_local: Whether it names no zone.
+        why: Why it cannot be read, "" where it can or there is none.
+    """
+
+    seconds: float | None
+    is_local: bool = False
+    why: str = ""
+
+    def utc(self, zone: ZoneInfo | None) -> float | None:
+        """POSIX seconds; of a local clock without a zone its own. [s]"""
+        if self.seconds is None or not self.is_local or zone is None:
+            return self.seconds
+        return local_to_utc(self.seconds, zone)[0]
+
+
+def stamp(text: str, date_order: str = "") -> Stamp:
+    """One of sacct's times; "Unknown", "None" and "NA" are none.
+
+    Args:
+        text: As written.
+        date_order: "dmy" or "mdy" for dates that a spreadsheet wrote.
+    """
     if text.strip().casefold() in NOTHING:
-        return None
-    return moments([text], zone=None).seconds[0]
+        return Stamp(None)
+    seconds, clock, why = moment(text, date_order)
+    return Stamp(seconds, clock == "local", why)
 
 
 def period(start_s: float, end_s: float, length_s: float, zone: ZoneInfo) -> tuple[float, float] | None:

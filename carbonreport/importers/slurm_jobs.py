@@ -7,11 +7,12 @@ from zoneinfo import ZoneInfo
 from carbonreport.importers import slurm_fields as fields
 from carbonreport.importers.imported import Rejected
 from carbonreport.importers.limits import LEAST_NODE_WATTS, MOST_NODE_WATTS
-from carbonreport.importers.moments import local_to_utc
 from carbonreport.importers.tables import Row
 
 _CUT = "its id is cut by the fixed width; ask sacct for --parsable2"
 
+_LOST = "its start or end does not exist or comes twice in the time zone"
+_LOST_START = "its start does not exist or comes twice in the time zone"
 _ALONE = "a step whose job is not in the file; a step's energy is a part of its job's"
 
 
@@ -36,6 +37,8 @@ class SlurmJob:
         exclusive: Whether it had its nodes alone, or None where the file does not say.
         restarts: How often it was started again, or None.
         is_power: Whether the energy is a mean power times the time, since the file has nothing better.
+        is_local: Whether its times are of a local clock and nobody gave its zone.
+        why_undated: Why its times are not known though they are there; "" otherwise.
     """
 
     cluster: str
@@ -54,15 +57,18 @@ class SlurmJob:
     exclusive: bool | None = None
     restarts: int | None = None
     is_power: bool = False
+    is_local: bool = False
+    why_undated: str = ""
 
 
-def jobs(rows: Iterable[Row], rejected: list[Rejected], *, zone: ZoneInfo | None) -> Iterator[tuple[int, SlurmJob]]:
+def jobs(rows: Iterable[Row], rejected: list[Rejected], *, zone: ZoneInfo | None, date_order: str = "") -> Iterator[tuple[int, SlurmJob]]:
     """Line and job of each job row, in one pass: rows of a job stand together. Its steps and repeated rows only fill what it lacks.
 
     Args:
         rows: Of one file.
         rejected: Takes rows that are not used, and energies that cannot be.
-        zone: Time zone of the stamps, or None.
+        zone: Time zone of stamps that name none, or None.
+        date_order: "dmy" or "mdy" for dates that a spreadsheet wrote.
     """
     seen: set[tuple[str, str, str]] = set()
     job: Row | None = None
@@ -80,11 +86,11 @@ def jobs(rows: Iterable[Row], rejected: list[Rejected], *, zone: ZoneInfo | None
                 rejected.append((row.line, _ALONE if fields.is_step(full) else "it repeats a job of the file"))
             continue
         if job is not None:
-            yield job.line, _job(job, steps, rejected, zone)
+            yield job.line, _job(job, steps, rejected, zone, date_order)
         seen.add(key)
         job, steps = row, []
     if job is not None:
-        yield job.line, _job(job, steps, rejected, zone)
+        yield job.line, _job(job, steps, rejected, zone, date_order)
 
 
 def _id_of(row: Row) -> str:
@@ -104,7 +110,7 @@ def _base(job_id: str) -> str:
     return job_id.partition(".")[0]
 
 
-def _job(row: Row, steps: list[Row], rejected: list[Rejected], zone: ZoneInfo | None) -> SlurmJob:
+def _job(row: Row, steps: list[Row], rejected: list[Rejected], zone: ZoneInfo | None, date_order: str) -> SlurmJob:
     allocated = fields.tres(row.get("alloctres"))
     elapsed_s = _length(row)
     nodes = next((n for text in (row.get("nnodes"), row.get("allocnodes"), allocated.get("node", "")) if (n := fields.count(text))), None)
@@ -112,13 +118,14 @@ def _job(row: Row, steps: list[Row], rejected: list[Rejected], zone: ZoneInfo | 
     if joules is not None and (why := implausible(joules, elapsed_s, None if is_power else nodes)):
         rejected.append((row.line, why))
         joules = None
-    start_s, end_s, why = _times(row, elapsed_s, zone)
+    start, end = (fields.stamp(row.get(name), date_order) for name in ("start", "end"))
+    start_s, end_s, why = _times(start, end, elapsed_s, fields.elapsed_seconds(row.get("suspended")), zone)
     if why:
         rejected.append((row.line, why))
     return SlurmJob(
         cluster=row.get("cluster"),
         job_id=_id_of(row),
-        submit_s=_utc(fields.moment(row.get("submit")), zone),
+        submit_s=fields.stamp(row.get("submit"), date_order).utc(zone),
         start_s=start_s,
         end_s=end_s,
         elapsed_s=elapsed_s,
@@ -132,6 +139,8 @@ def _job(row: Row, steps: list[Row], rejected: list[Rejected], zone: ZoneInfo | 
         exclusive=_exclusive(row.get("exclusive")),
         restarts=fields.count(row.get("restarts")),
         is_power=is_power,
+        is_local=zone is None and (start.is_local or end.is_local),
+        why_undated=why,
     )
 
 
@@ -178,33 +187,25 @@ def _joules_of(row: Row) -> float | None:
     return next((j for text in texts if (j := fields.joules(text)) is not None), None)
 
 
-def _times(row: Row, elapsed_s: float | None, zone: ZoneInfo | None) -> tuple[float | None, float | None, str]:
+def _times(
+    start: fields.Stamp, end: fields.Stamp, elapsed_s: float | None, suspended_s: float | None, zone: ZoneInfo | None
+) -> tuple[float | None, float | None, str]:
     """Start and end, and why they are not known. What has elapsed, and the suspension, count where the end is missing or not later than the start."""
-    start_s, end_s = fields.moment(row.get("start")), fields.moment(row.get("end"))
-    if start_s is None:
+    if start.why or end.why:
+        return None, None, start.why or end.why
+    if start.seconds is None:
         return None, None, ""
-    length_s = elapsed_s if elapsed_s is not None else None if end_s is None else end_s - start_s
-    if end_s is None or end_s <= start_s:
-        if length_s is None:
+    start_s, end_s = start.utc(zone), end.utc(zone)
+    if end.seconds is None or end.seconds <= start.seconds:
+        if elapsed_s is None and end.seconds is None:
             return None, None, ""
-        if elapsed_s is not None:
-            length_s += fields.elapsed_seconds(row.get("suspended")) or 0.0
-        start_s = _utc(start_s, zone)
-        return (
-            (None, None, "its start does not exist or comes twice in the time zone")
-            if start_s is None
-            else (start_s, start_s + length_s, "")
-        )
-    if zone is None or row.get("start").endswith("Z"):
-        return start_s, end_s, ""
-    found = fields.period(start_s, end_s, length_s or 0.0, zone)
-    return (*found, "") if found is not None else (None, None, "its start or end does not exist or comes twice in the time zone")
-
-
-def _utc(local_s: float | None, zone: ZoneInfo | None) -> float | None:
-    if local_s is None or zone is None:
-        return local_s
-    return local_to_utc(local_s, zone)[0]
+        length_s = elapsed_s + (suspended_s or 0.0) if elapsed_s is not None else (end.seconds or 0.0) - start.seconds
+        return (start_s, start_s + length_s, "") if start_s is not None else (None, None, _LOST_START)
+    if zone is None or not (start.is_local and end.is_local):
+        return (start_s, end_s, "") if start_s is not None and end_s is not None else (None, None, _LOST)
+    length_s = elapsed_s if elapsed_s is not None else end.seconds - start.seconds
+    found = fields.period(start.seconds, end.seconds, length_s, zone)
+    return (*found, "") if found is not None else (None, None, _LOST)
 
 
 def _exclusive(text: str) -> bool | None:

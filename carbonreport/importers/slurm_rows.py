@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from itertools import chain, islice
 
 from carbonreport.importers.imported import Rejected
+from carbonreport.importers.moments import order_of
 from carbonreport.importers.tables import Cells, Row
 
-_DELIMITERS = ("^|^", "|", "\t", ",", ";")
+_DELIMITERS = ("^|^", "|", "\t", ",", ";", "^")
+_DATED = re.compile(r"\d{1,2}([-/])\d{1,2}\1\d{4}[ T,]")  # as spreadsheets write dates, the year last
 _HEAD_LINES = 40
 _IDS = {"jobid", "jobidraw"}
 _OTHERS = {
@@ -123,6 +125,13 @@ def rows_of(lines: Iterable[str], rejected: list[Rejected], columns: Cells = ())
                 yield Row(number, whole, where)
             else:
                 rejected.append((number, f"{len(whole)} cells where the header has {len(layout.columns)}"))
+
+
+def date_order(text: str, columns: Cells = ()) -> str:
+    """Whether the day or the month comes first in dates such as 3/7/2026, by one of the file that tells: "dmy", "mdy", or "" where none does."""
+    if _DATED.search(text) is None:
+        return ""
+    return order_of(row.get(name) for row in rows_of(text.split("\n"), [], columns) for name in ("start", "end", "submit"))
 
 
 def _of_width(cells: Cells, layout: Layout) -> Cells:

@@ -1,15 +1,17 @@
 """Jobs of sacct in the shapes that are read one by one: JSON, fixed width, tables, other delimiters; and what is wrong with a file."""
 
+import re
 from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from zoneinfo import ZoneInfo
 
-from carbonreport.audit.sacct import FAR, SLICES, TORN, Taken
+from carbonreport.audit.sacct import ASK_FOR, FAR, SLICES, TORN, Taken
 from carbonreport.audit.sacct_cells import MOST_GPUS, unfinished_line
-from carbonreport.audit.sacct_jobs import BACKWARDS, HUGE, NO_TIME, NOT_BEGUN, UNDATED
+from carbonreport.audit.sacct_jobs import BACKWARDS, HUGE, LEAST_JOBS, MINUTE_US, NO_TIME, NOT_BEGUN, UNDATED
 from carbonreport.audit.tables import JobRow, microseconds, millijoules, suspended
 from carbonreport.audit.window import FIRST_YEAR, LAST_YEAR, year_begin_us
 from carbonreport.errors import BadTime, RecordError
@@ -18,7 +20,7 @@ from carbonreport.importers.imported import Rejected
 from carbonreport.importers.json_lines import parsed
 from carbonreport.importers.slurm_jobs import SlurmJob, jobs
 from carbonreport.importers.slurm_json import is_accounting, jobs_of_json, no_accounting
-from carbonreport.importers.slurm_rows import layout_of, rows_of
+from carbonreport.importers.slurm_rows import date_order, layout_of, rows_of
 from carbonreport.importers.tables import Row
 from carbonreport.model.audit import agreed
 from carbonreport.model.slices import is_slice
@@ -26,9 +28,12 @@ from carbonreport.model.slices import is_slice
 NOT_UTF8 = "[line is not UTF-8 and was|lines are not UTF-8 and were] read as Windows-1252"
 _CHUNK = 1 << 24
 _HEAD_LINES = 40
-_DELIMITERS = ("^|^", "|", "\t", ";", ",")
+_DELIMITERS = ("^|^", "|", "\t", ";", ",", "^")
+_IDS = {"jobid", "jobidraw"}
+_UNREAD = re.compile(r"its time (.*) (?:cannot be read|is none)")
 _NO_HOSTS = ("none assigned", "none", "(null)")
 _Found = tuple[SlurmJob, str, str]  # a job, its hosts, and its id as people see it
+_SECONDS = "pull it with SLURM_TIME_FORMAT=%s"
 _NO_ZONE = "its times name no time zone; give --time-zone, such as --time-zone UTC where it was pulled with TZ=UTC"
 
 
@@ -97,14 +102,15 @@ def other_rows(
     if not found and not rejected:
         raise RecordError(f"{name} holds no job of sacct; pull it with --parsable2")
     names = people({job.user for job, _, _ in found})
-    rows, whys, sliced = [], [why for _, why in rejected], 0
+    rows, whys, sliced = [], _folded([why for _, why in rejected]), 0
     for job, hosts, shown in found:
         row = _row(job, hosts, shown, names, is_pseudonym, source)
-        if isinstance(row, str):
-            whys.append(row)
-        else:
+        if not isinstance(row, str):
             rows.append(row)
             sliced += is_slice(row.gpu_model)
+        elif not job.why_undated:  # that is among the rejected ones
+            whys.append(row)
+    rows = _of_whole_minutes(rows)
     return rows, Taken(len(rows), counted(whys), ((SLICES, sliced),) if sliced else ())
 
 
@@ -124,11 +130,10 @@ def _of_lines(path: Path, text: str, name: str, zone: ZoneInfo | None, rejected:
     layout = layout_of(lines[:_HEAD_LINES])
     if layout is None:
         raise RecordError(f"{name} {_no_header(lines)}")
-    missing = [column for column in ("start", "state") if column not in layout.columns]
+    missing = [column for column in ("Start", "State", "AllocTRES") if column.casefold() not in layout.columns]
     if missing:
-        raise RecordError(f"{name} has no {' and no '.join(missing)} of its jobs: give --parsable2 and Start and State in --format")
-    if zone is None:
-        raise BadTime(f"{name}: {_NO_ZONE}")
+        raise RecordError(f"{name} has no {' and no '.join(missing)} of its jobs: {ASK_FOR} {', '.join(missing)} in --format")
+    order = date_order(text)
     cells: dict[int, tuple[str, str]] = {}
 
     def seen(rows: Iterable[Row]) -> Iterator[Row]:
@@ -136,7 +141,11 @@ def _of_lines(path: Path, text: str, name: str, zone: ZoneInfo | None, rejected:
             cells[row.line] = (row.get("nodelist"), row.get("jobid"))
             yield row
 
-    for line, job in jobs(seen(rows_of(lines, rejected)), rejected, zone=zone):
+    for line, job in jobs(seen(rows_of(lines, rejected)), rejected, zone=zone, date_order=order):
+        if job.is_local:
+            raise BadTime(f"{name}: {_NO_ZONE}")
+        if "may be day-month" in job.why_undated:
+            raise BadTime(f"{name}: {job.why_undated.partition(';')[0]}, and no date of the file tells; {_SECONDS}")
         yield job, *cells[line]
 
 
@@ -146,6 +155,9 @@ def _no_header(lines: Sequence[str]) -> str:
     if not first:
         return "is empty"
     cut_by = next((d for d in _DELIMITERS if first.count(d) >= 3), None)
+    names = {cell.strip().strip('"').casefold() for cell in first.split(cut_by)} if cut_by is not None else set()
+    if {"start", "state"} <= names and not names & _IDS:
+        return f"has no JobID of its jobs: {ASK_FOR} JobIDRaw and JobID in --format"
     if cut_by is not None:
         cut = "" if cut_by == "|" else f", and its cells are cut by {cut_by!r}"
         return f"has no header line, so nobody knows its columns{cut}: pull it without --noheader and with --parsable2"
@@ -173,6 +185,21 @@ def _row(job: SlurmJob, hosts: str, shown: str, names: Mapping[str, str], is_pse
         energy_mj, "" if energy_mj is None else "reported", source, shown if is_task else "",
         suspended(start_us, end_us, None if job.elapsed_s is None else microseconds(job.elapsed_s)),
     )  # fmt: skip
+
+
+def _folded(whys: Sequence[str]) -> list[str]:
+    """Reasons, those that quote a time as one reason with the first of them."""
+    quoted = next((found[1] for why in whys if (found := _UNREAD.fullmatch(why))), "")
+    return [f"[time|times] that cannot be read, such as {quoted}" if _UNREAD.fullmatch(why) else why for why in whys]
+
+
+def _of_whole_minutes(rows: list[JobRow]) -> list[JobRow]:
+    """Rows of a file whose times have lost their seconds: what Elapsed then lacks of two minutes is rounding and no suspension."""
+    if len(rows) < LEAST_JOBS or any(
+        row.start_us % MINUTE_US or row.end_us % MINUTE_US for row in rows if row.state not in fields.STILL_THERE
+    ):
+        return rows
+    return [replace(row, suspended_us=0) if row.suspended_us and row.suspended_us <= 2 * MINUTE_US else row for row in rows]
 
 
 def counted(whys: Iterable[str]) -> tuple[tuple[str, int], ...]:

@@ -73,7 +73,7 @@ def test_local_times_of_a_table_need_a_zone(kept):
         ("", "is empty"),
         (json.dumps({"jobs": []}), "its list of jobs is empty"),
         (json.dumps({"jobs": [{"job_id": 1}]}), "squeue"),
-        ("JobID,JobName,State\n1,x,COMPLETED\n", "no start"),
+        ("JobID,JobName,State\n1,x,COMPLETED\n", "no Start and no AllocTRES"),
     ],
 )
 def test_what_is_wrong_with_a_file_is_said(kept, content, words):

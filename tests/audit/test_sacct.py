@@ -297,7 +297,7 @@ def test_a_line_that_is_torn_is_rejected_and_said(con, tmp_path):
 
 
 def test_a_delimiter_before_the_last_column_makes_a_line_no_other_job(read):
-    columns = ["JobIDRaw", "JobName", "Account", "User", "Start", "End", "ElapsedRaw", "State"]
+    columns = ["JobIDRaw", "JobName", "Account", "User", "Start", "End", "ElapsedRaw", "AllocTRES", "State"]
 
     found, taken = read({"JobName": "my|ada"}, {"JobIDRaw": "2"}, columns=columns)
 

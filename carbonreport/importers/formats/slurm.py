@@ -11,7 +11,7 @@ from carbonreport.importers.log_file import LogFile
 from carbonreport.importers.moments import Clock
 from carbonreport.importers.slurm_jobs import SlurmJob, jobs
 from carbonreport.importers.slurm_json import is_accounting, jobs_of_json, no_accounting
-from carbonreport.importers.slurm_rows import layout_of, rows_of
+from carbonreport.importers.slurm_rows import date_order, layout_of, rows_of
 from carbonreport.importers.wishes import Wishes, wishes_of
 from carbonreport.model.notes import Note
 from carbonreport.model.run import RunKind
@@ -53,19 +53,21 @@ class Slurm:
             why = "none of its first lines is a header of sacct, with JobID and State, Elapsed or the like"
             return imported(FORMAT, file, (), rows=0, wishes=self._wishes, why_not=why)
         columns = set(layout.columns)
-        found = list(jobs(rows_of(file.text.split("\n"), rejected, self._wishes.columns), rejected, zone=self._wishes.zone))
+        order = self._wishes.date_order or date_order(file.text, self._wishes.columns)
+        rows = rows_of(file.text.split("\n"), rejected, self._wishes.columns)
+        found = list(jobs(rows, rejected, zone=self._wishes.zone, date_order=order))
         if not columns & _ENERGIES:
             why = "energy is not derivable: sacct was not asked for it; add ConsumedEnergyRaw and AllocTRES to --format"
             return self._imported(file, found, (), rejected, why, "utc")
-        clock: Clock = "utc" if self._wishes.zone is not None else "local"
-        return self._imported(file, found, _drafts(found, clock), rejected, None, clock)
+        clock: Clock = "local" if any(job.is_local for _, job in found) else "utc"
+        return self._imported(file, found, _drafts(found), rejected, None, clock)
 
     def _of_json(self, file: LogFile, rejected: list[Rejected]) -> Imported:
         content = parsed(file.text)
         if not is_accounting(content):
             return imported(FORMAT, file, (), rows=0, wishes=self._wishes, why_not=no_accounting(content))
         found = list(jobs_of_json(content, rejected))
-        return self._imported(file, found, _drafts(found, "utc"), rejected, None, "utc")
+        return self._imported(file, found, _drafts(found), rejected, None, "utc")
 
     def _imported(
         self,
@@ -84,7 +86,7 @@ class Slurm:
         return imported(FORMAT, file, made, rows=len(found), rejected=rejected, notes=notes, wishes=self._wishes, why_not=why)
 
 
-def _drafts(found: Iterable[tuple[int, SlurmJob]], clock: Clock) -> list[Draft]:
+def _drafts(found: Iterable[tuple[int, SlurmJob]]) -> list[Draft]:
     drafts = []
     for _, job in found:
         if job.consumed_joules is None or fields.is_unexpanded(job.job_id) or job.state in fields.NOT_STARTED:
@@ -109,7 +111,7 @@ def _drafts(found: Iterable[tuple[int, SlurmJob]], clock: Clock) -> list[Draft]:
                 f"{job.cluster} {job.job_id} {start_s!r}",
                 f"job {job.job_id}",
                 (load,),
-                clock if is_dated else "none",
+                ("local" if job.is_local else "utc") if is_dated else "none",
                 start_s,
                 start_s + length_s,
                 kind,
