@@ -23,6 +23,16 @@ def agreed(text: str, count: int) -> str:
     return _EITHER.sub(lambda either: either[1 if count == 1 else 2], text)
 
 
+def row_reason(count: int, reason: str) -> str:
+    """Some rows of a file and why they stand apart, as one phrase: 3 without a start; 1 whose id is cut; 2 that repeat a job."""
+    if reason == "the same job again":
+        return f"{count:,} that {agreed('[repeats|repeat]', count)} a job"
+    for begin, phrase in (("no ", "without a "), ("its ", "whose ")):
+        if reason.startswith(begin):
+            return f"{count:,} {phrase}{reason.removeprefix(begin)}"
+    return f"{count:,} {reason}"
+
+
 def outcome_words(state: str) -> str:
     """How a job ended: "node failure" for NODE_FAIL."""
     words = state.lower().replace("_", " ")

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
-from carbonreport.model.audit import NOBODY, Advice, Group, Missing, Year, agreed
+from carbonreport.model.audit import NOBODY, Advice, Group, Missing, Year, agreed, row_reason
 from carbonreport.model.slices import is_slice
 from carbonreport.render.audit_energy import compared
 from carbonreport.render.audit_facts import AuditFacts, Report, Task
@@ -12,7 +12,7 @@ from carbonreport.render.audit_lines import lines_of
 from carbonreport.render.audit_made import not_covered, rated_sentence
 from carbonreport.render.audit_sums import year_scale
 from carbonreport.render.audit_tables import tables_of
-from carbonreport.render.audit_words import coverage, energy_text, hours_text, money, row_reason, share, tied
+from carbonreport.render.audit_words import coverage, energy_text, hours_text, money, share, tied
 from carbonreport.render.digits import scaled, shown
 from carbonreport.render.words import capital, listed
 from carbonreport.units import kwh

@@ -2,7 +2,7 @@
 
 import re
 
-from carbonreport.model.audit import Dimension, Energy, Group, agreed, outcome_words
+from carbonreport.model.audit import Dimension, Energy, Group, outcome_words
 from carbonreport.render.digits import plain, scaled, share_in_words
 from carbonreport.units import JOULES_PER_KWH, MJ_PER_J, hours_from_microseconds
 
@@ -48,16 +48,6 @@ def hours_text(gpu_us: float) -> str:
     """GPU-hours of GPU-microseconds."""
     hours = hours_from_microseconds(gpu_us)
     return f"{hours:,.0f}" if hours >= 100 else plain(hours)
-
-
-def row_reason(count: int, reason: str) -> str:
-    """Some rows of a file and why they stand apart, as one phrase: 3 without a start; 1 whose id is cut; 2 that repeat a job."""
-    if reason == "the same job again":
-        return f"{count:,} that {agreed('[repeats|repeat]', count)} a job"
-    for begin, phrase in (("no ", "without a "), ("its ", "whose ")):
-        if reason.startswith(begin):
-            return f"{count:,} {phrase}{reason.removeprefix(begin)}"
-    return f"{count:,} {reason}"
 
 
 def money(amount: float, currency: str) -> str:

@@ -8,9 +8,8 @@ from carbonreport.audit.advice import advise
 from carbonreport.audit.database import connect
 from carbonreport.audit.ledger import Ledger
 from carbonreport.audit.sacct import Taken
-from carbonreport.model.audit import agreed
+from carbonreport.model.audit import agreed, row_reason
 from carbonreport.render.audit import compose
-from carbonreport.render.audit_words import row_reason
 from carbonreport.testing.ledger import a_job, a_reading, us
 from carbonreport.units import HOUR_US
 from carbonreport.workflows.audit import Asked, audit

@@ -11,6 +11,7 @@ from carbonreport.importers.imported import Imported, Rejected
 from carbonreport.importers.log_file import LogFile
 from carbonreport.importers.metrics import METRICS, Series, device_of, drafts_of
 from carbonreport.importers.wishes import Wishes, wishes_of
+from carbonreport.model.audit import agreed
 from carbonreport.model.notes import Note
 
 FORMAT = "dcgm"
@@ -97,7 +98,7 @@ class Dcgm:
             notes.append(
                 Note(
                     "import-repeats",
-                    f"{file.name}: {repeats} lines repeat the counter of their board (MIG slices, a second print) and count once",
+                    f"{file.name}: {repeats} {agreed('[line repeats the counter of its board|lines repeat the counter of their board]', repeats)} (MIG slices, a second print): counted once",
                 )
             )
         return imported(
