@@ -1,6 +1,7 @@
 """Records of runs as rows of both tables. Pure."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 
 from carbonreport.audit.tables import OWN_CLUSTER, JobRow, MeterRow, microseconds, millijoules
 from carbonreport.audit.window import hours_between
@@ -60,8 +61,15 @@ def _weakest(readings: Sequence[MeterRow]) -> str:
     return next((method for method in reversed(METHODS) if method in held), "")
 
 
-def readings_of(run: RunRecord, source: str, job_id: str | None) -> list[MeterRow]:
-    """Energy of a run's devices by hour. A meter of the whole node stands alone, for it holds its parts; unused boards do not count."""
+def readings_of(run: RunRecord, source: str, job_id: str | None, hosts: Mapping[str, str] = MappingProxyType({})) -> list[MeterRow]:
+    """Energy of a run's devices by hour. A meter of the whole node stands alone, for it holds its parts; unused boards do not count.
+
+    Args:
+        run: A record, or a run of a foreign log.
+        source: What it came from.
+        job_id: The job that had its devices, or None.
+        hosts: Names of hosts by device, where they are known.
+    """
     nodes = [device for device in run.devices if device.kind == "node"]
     counted = nodes or [device for device in run.devices if device.id not in run.unused]
     traces = {trace.device: trace for trace in run.traces}
@@ -69,11 +77,11 @@ def readings_of(run: RunRecord, source: str, job_id: str | None) -> list[MeterRo
     for device in counted:
         trace = traces.get(device.id)
         if trace is not None and len(trace.offsets_s) > 1:
-            rows += _by_hour(run, device, trace, source, job_id)
+            rows += _by_hour(run, device, trace, source, job_id, hosts.get(device.id, ""))
     return rows
 
 
-def _by_hour(run: RunRecord, device: Device, trace: EnergyTrace, source: str, job_id: str | None) -> list[MeterRow]:
+def _by_hour(run: RunRecord, device: Device, trace: EnergyTrace, source: str, job_id: str | None, host: str) -> list[MeterRow]:
     rows = []
     start_us, end_us = microseconds(run.started_s), microseconds(run.ended_s)
     for begin_us, until_us in hours_between(start_us, end_us):
@@ -89,7 +97,7 @@ def _by_hour(run: RunRecord, device: Device, trace: EnergyTrace, source: str, jo
             MeterRow(
                 name,
                 device.kind,
-                "",
+                host,
                 begin_us,
                 until_us,
                 read_us,

@@ -7,10 +7,10 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from carbonreport.audit.sacct_cells import MOST_GPUS, SlurmRules, header_of, keep_table, listed, read_cells
-from carbonreport.audit.sacct_jobs import HUGE, tell_jobs
+from carbonreport.audit.sacct_jobs import HUGE, UNREAD, tell_jobs
 from carbonreport.audit.window import FIRST_YEAR, LAST_YEAR
 from carbonreport.errors import RecordError
-from carbonreport.model.audit import agreed
+from carbonreport.model.audit import agreed, row_reason
 from carbonreport.model.slices import is_slice
 
 
@@ -31,7 +31,7 @@ class Taken:
     def in_words(self, done: str = "rows used") -> str:
         """1,204 rows used; 3 not begun."""
         rows = done.replace("rows", "row", 1) if self.rows == 1 else done
-        return "; ".join([f"{self.rows:,} {rows}", *(f"{n:,} {why}" for why, n in (*self.not_used, *self.noted))])
+        return "; ".join([f"{self.rows:,} {rows}", *(row_reason(n, why) for why, n in (*self.not_used, *self.noted))])
 
 
 SLICES = (
@@ -82,6 +82,9 @@ def jobs_query(
             count(*) FILTER (NOT is_torn AND NOT is_cut AND NOT is_step AND NOT is_far AND is_huge) FROM sacct_rows""").fetchall()[0]
     whys = dict(con.execute("SELECT why, count(*) FROM sacct_jobs GROUP BY 1").fetchall())
     rows = whys.pop(None, 0)
+    if UNREAD in whys:
+        (first,) = con.execute("SELECT min(unread) FROM sacct_jobs WHERE why = ?", [UNREAD]).fetchall()[0]
+        whys[f"{UNREAD} {first[:40]!r}"] = whys.pop(UNREAD)
     whys[HUGE] = whys.get(HUGE, 0) + huge
     impossible, backwards, sliced = con.execute(
         f"SELECT count(*) FILTER (is_impossible), count(*) FILTER (is_backwards), count(*) FILTER (gpu_model IN ({listed(slices)}) AND gpus > 0) FROM sacct_jobs WHERE why IS NULL"

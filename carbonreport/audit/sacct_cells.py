@@ -15,6 +15,7 @@ _NEEDED = ("start", "state")
 _LONGEST_S = 100 * 366 * SECONDS_PER_DAY  # beyond these a number is a marker or a fault, and products of several overflow
 MOST_GPUS, _MOST_NODES = 100_000, 1_000_000
 _LONGEST_LINE = 4_194_304
+_SPREADSHEET = re.compile(r"\|\d{1,2}([-/.])\d{1,2}\1\d{4}[ T,]")  # a date with the year last
 _MORE = tuple(f"more {i}" for i in range(64))  # where a job's name, the last column, has the delimiter inside
 
 
@@ -46,13 +47,13 @@ class SlurmRules:
 
 
 def header_of(path: Path) -> tuple[int, list[str]] | None:
-    """Line number, from 0, and lower-case columns of the header of parsable text; None where the file is of another shape."""
+    """Line number, from 0, and lower-case columns of the header of parsable text; None where the file is of another shape, or has dates of a spreadsheet."""
     with path.open("rb") as file:
         for number in range(_HEAD_LINES):
             line = file.readline(1 << 16).decode("utf-8-sig", errors="replace").strip()
             names = [name.strip().casefold() for name in line.split("|")]
             if not line.startswith("|") and len(names) > 2 and {"jobid", "jobidraw"} & set(names) and set(_NEEDED) <= set(names):
-                return number, names
+                return None if _SPREADSHEET.search(file.read(1 << 16).decode(errors="replace")) else (number, names)
     return None
 
 
@@ -151,6 +152,10 @@ def read_cells(con: Any, path: Path, skip: int, names: list[str], rules: SlurmRu
         "in_tot": cell("tresusageintot"),
         "out_ave": cell("tresusageoutave"),
     }
+
+    def is_unread(name: str) -> str:
+        return f'{name}_z IS NULL AND {name}_l IS NULL AND lower("{name}") NOT IN ({listed(rules.nothing)})'
+
     quoted = _escaped(literally(str(path)))
     for table in ("reject_errors", "reject_scans"):
         con.execute(f"DROP TABLE IF EXISTS {table}")
@@ -173,7 +178,8 @@ def read_cells(con: Any, path: Path, skip: int, names: list[str], rules: SlurmRu
                 CASE WHEN lower(exclusive_text) IN ('', 'unknown', 'none') THEN NULL ELSE lower(exclusive_text) IN ('yes', 'true', '1', 'exclusive', 'node') END AS exclusive,
                 CASE WHEN suspended IN ('', '00:00:00') THEN 0 ELSE coalesce(sacct_elapsed(suspended), 0) END AS suspended_s
             FROM cut)
-        SELECT * EXCLUDE (tres_energy, node_text, counted, in_energy, out_watts, consumed_raw, consumed, elapsedraw, elapsed, submit, start, "end", hosts),
+        SELECT * EXCLUDE (start, "end"), CASE WHEN {is_unread("start")} THEN start WHEN {is_unread("end")} THEN "end" END AS unread FROM (
+        SELECT * EXCLUDE (tres_energy, node_text, counted, in_energy, out_watts, consumed_raw, consumed, elapsedraw, elapsed, submit, hosts),
             sacct_zoned(submit) AS submit_z, sacct_zoned(start) AS start_z, sacct_zoned("end") AS end_z,
             sacct_local(submit) AS submit_l, sacct_local(start) AS start_l, sacct_local("end") AS end_l,
             coalesce(sacct_elapsed(elapsedraw), CASE WHEN elapsed <> '' THEN sacct_elapsed(elapsed) END) AS elapsed_s,
@@ -184,7 +190,7 @@ def read_cells(con: Any, path: Path, skip: int, names: list[str], rules: SlurmRu
             contains(job_id, '.') AS is_step, ends_with(job_id, '+') AND NOT is_step AS is_cut,
             sacct_beyond(start) OR sacct_beyond("end") AS is_far,
             coalesce(elapsed_s, 0) > {_LONGEST_S} OR coalesce(nodes, 0) > {_MOST_NODES} AS is_huge
-        FROM found WHERE is_torn OR (job_id <> '' AND lower(job_id) NOT IN ('jobid', 'jobidraw'))""")
+        FROM found WHERE is_torn OR (job_id <> '' AND lower(job_id) NOT IN ('jobid', 'jobidraw')))""")
     if last != [""]:  # one row, where a whole line says the same
         con.execute("UPDATE sacct_rows SET is_torn = true WHERE rowid = (SELECT max(rowid) FROM sacct_rows WHERE is_last)")
 

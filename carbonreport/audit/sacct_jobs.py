@@ -12,6 +12,7 @@ from carbonreport.units import MJ_PER_J, SECONDS_PER_DAY, US_PER_S
 NOT_BEGUN = "not begun"
 NO_TIME = "ran for no time"
 UNDATED = "no start, or neither an end nor a length"
+UNREAD = "[time|times] that cannot be read, such as"  # and one of them
 BACKWARDS = "[ends before its|end before their] start, without a length"
 HUGE = "[has|have] more GPUs, nodes or hours than any job"
 _LOST = "its start or end does not exist or comes twice in the time zone"
@@ -148,8 +149,8 @@ def _jobs(rules: SlurmRules, has_odd: bool, has_steps: bool, rounding_us: int, c
                 OR (nodes IS NOT NULL AND NOT is_power AND (watts < {least!r} OR watts > {most!r}))) AS is_impossible,
                 end_us - start_us - round(elapsed_s * {US_PER_S})::BIGINT AS away_us
             FROM lasting j {steps if has_steps else ""})
-        SELECT k.cluster, k.job_id, k.array_id, k.submit_us, k.start_us, k.end_us, is_impossible, is_backwards,
-            CASE WHEN st.state IN ({listed(rules.not_started)}) THEN '{NOT_BEGUN}' WHEN is_lost THEN '{_LOST}' WHEN g.gpus > {MOST_GPUS} THEN '{HUGE}'
+        SELECT k.cluster, k.job_id, k.array_id, k.submit_us, k.start_us, k.end_us, k.unread, is_impossible, is_backwards,
+            CASE WHEN st.state IN ({listed(rules.not_started)}) THEN '{NOT_BEGUN}' WHEN k.unread IS NOT NULL THEN '{UNREAD}' WHEN is_lost THEN '{_LOST}' WHEN g.gpus > {MOST_GPUS} THEN '{HUGE}'
                 WHEN k.start_us IS NULL OR (k.end_us IS NULL AND NOT is_backwards) THEN '{UNDATED}'
                 WHEN k.end_us IS NULL THEN '{BACKWARDS}' WHEN k.end_us <= k.start_us THEN '{NO_TIME}' END AS why, k.project, p.person AS person,
             p.person <> k.username AS is_pseudonym, k.partition, st.state AS state, g.gpu_model AS gpu_model, g.gpus AS gpus, k.nodes, k.hosts, k.exclusive,

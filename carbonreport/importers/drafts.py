@@ -29,7 +29,7 @@ _AVERAGED_LAG_S = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """One device and its energy over time."""
+    """One device and its energy over time; the name of its host where the log says it."""
 
     id: str
     name: str
@@ -38,6 +38,7 @@ class Load:
     source: str
     curve: Curve
     count: int = 1
+    host: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +121,16 @@ def imported(
         tuple(undated),
         None if has_runs else why_not,
         any(draft.clock == "local" for draft in drafts),
+        _hosts(drafts, file),
     )
+
+
+def _hosts(drafts: Iterable[Draft], file: LogFile) -> dict[str, str]:
+    """Host by device; a device that was on several has none."""
+    hosts: dict[str, set[str]] = {}
+    for load in (load for draft in drafts for load in draft.loads):
+        hosts.setdefault(_unique(load, file), set()).add(load.host)
+    return {device: found.pop() for device, found in hosts.items() if len(found) == 1 and found != {""}}
 
 
 def _undated(drafts: Sequence[Draft]) -> str:

@@ -1,8 +1,8 @@
 """What an importer hands out: runs, and aloud what it could not use."""
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from carbonreport.importers.log_file import LogFile
@@ -42,6 +42,7 @@ class Imported:
         undated: Runs whose energy is known but not when they were: `started_s` is a local time read as UTC, or 0.
         why_not: Why there is no energy, and the way out; None where there is some.
         is_local: Whether the undated runs have local times, which a time zone would date.
+        hosts: Names of hosts by device, where the log says them.
     """
 
     format: str
@@ -52,6 +53,7 @@ class Imported:
     undated: tuple[RunRecord, ...] = ()
     why_not: str | None = None
     is_local: bool = False
+    hosts: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def it_joules(self) -> float | None:

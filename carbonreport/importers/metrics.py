@@ -1,8 +1,10 @@
 """Metrics of Prometheus exporters: which are energy or power of a board, in what unit, and whose they are."""
 
+import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from ipaddress import ip_address
 from typing import Literal
 
 from carbonreport.importers.cells import JOULES, WATTS
@@ -62,6 +64,7 @@ _HOSTS = ("Hostname", "hostname", "instance", "node", "kubernetes_node", "export
 _WORKLOADS = ("exported_pod", "pod", "pod_name", "hpc_job", "jobid", "slurm_job")
 _NOBODY = ("dcgm-exporter", "gpu-exporter", "nvidia_gpu_exporter")
 _ZONES = ("zone", "domain")
+_PORT = re.compile(r":\d+$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +82,19 @@ def device_of(labels: Labels) -> tuple[str, str]:
     is_unique = found.startswith("GPU-") or any(labels.get(name) for name in ("UUID", "uuid"))
     host = "" if is_unique else next((labels[name] for name in _HOSTS if labels.get(name)), "")
     return host, found
+
+
+def host_of(labels: Labels) -> str:
+    """Name of the host that labels name, without the port of its exporter; "" where they name none, or an address."""
+    return next((name for label in _HOSTS if (name := _PORT.sub("", labels.get(label, "").strip())) and not _is_address(name)), "")
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ip_address(host.strip("[]"))
+    except ValueError:
+        return host.casefold() == "localhost"
+    return True
 
 
 def workload_of(labels: Labels) -> str:
@@ -119,7 +135,15 @@ def drafts_of(series: Sequence[Series], rejected: list[Rejected], notes: list[No
             labels = same[0].labels
             name = labels.get("modelName") or labels.get("name") or f"{METRICS[metric].kind} {device[1]}".strip()
             loads[workload].append(
-                Load(" ".join(filter(None, device)) or metric, name, METRICS[metric].kind, METRICS[metric].method, metric, read.curve)
+                Load(
+                    " ".join(filter(None, device)) or metric,
+                    name,
+                    METRICS[metric].kind,
+                    METRICS[metric].method,
+                    metric,
+                    read.curve,
+                    host=_one_host(same),
+                )
             )
     if repeats:
         notes.append(
@@ -129,6 +153,12 @@ def drafts_of(series: Sequence[Series], rejected: list[Rejected], notes: list[No
             )
         )
     return [Draft("", workload or named, tuple(found), "utc") for workload, found in loads.items()], why_not
+
+
+def _one_host(same: Sequence[Series]) -> str:
+    """The host that all series of a board name; "" where they name several."""
+    hosts = {host_of(s.labels) for s in same}
+    return hosts.pop() if len(hosts) == 1 else ""
 
 
 def _one_metric_a_device(series: Sequence[Series]) -> list[Series]:

@@ -118,14 +118,10 @@ def _parts(text: str, order: str) -> tuple[int, int, int, str, str] | str:
 
 
 def order_of(texts: Iterable[str]) -> str:
-    """Day or month first, told by a part above 12; "" where none is."""
-    for text in texts:
-        found = _YEAR_LAST.fullmatch(text.strip())
-        if found and int(found[1]) > 12:
-            return "dmy"
-        if found and int(found[3]) > 12:
-            return "mdy"
-    return ""
+    """Day or month first, told by a part above 12; "" where none is, or where some say the one and some the other."""
+    dates = [found for text in texts if (found := _YEAR_LAST.fullmatch(text.strip())) and found[2] != "."]
+    is_day_first, is_month_first = (any(int(found[part]) > 12 for found in dates) for part in (1, 3))
+    return "" if is_day_first == is_month_first else "dmy" if is_day_first else "mdy"
 
 
 def _padded(clock: str) -> str:

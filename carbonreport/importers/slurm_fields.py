@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
+from carbonreport.importers.cells import is_missing
 from carbonreport.importers.moments import local_to_utc, moment
 
 NO_VALUES = frozenset({18446744073709551614, 18446744073709551615, 18446744073709551613, 4294967294, 4294967295})
 MOST_JOULES = 1e15  # 280 GWh: above, the number is a marker or a counter that fell below zero
-NOTHING = frozenset({"", "0", "unknown", "none", "n/a", "na", "null", "(null)", "invalid"})
+NOTHING = frozenset({"", "0", "unknown", "none", "n/a", "na", "null", "(null)", "invalid", "-", "--"})
 SUFFIXES: Mapping[str, float] = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
 
 STATES: Mapping[str, str] = {
@@ -55,6 +56,7 @@ TRES_IDS: Mapping[str, str] = {
 _MOST_DIGITS = 40
 _ELAPSED = re.compile(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+(?:\.\d+)?)")
 _NUMBER = re.compile(r"(\d+(?:\.\d+)?)([KMGTP]?)", re.IGNORECASE)
+_ROUNDED = re.compile(r"[\d.]+[eE][+-]?\d+")  # as a spreadsheet shows POSIX seconds, hours of them gone
 _CUT = re.compile(r"\+$")
 
 
@@ -159,8 +161,10 @@ def stamp(text: str, date_order: str = "") -> Stamp:
         text: As written.
         date_order: "dmy" or "mdy" for dates that a spreadsheet wrote.
     """
-    if text.strip().casefold() in NOTHING:
+    if text.strip().casefold() in NOTHING or is_missing(text):
         return Stamp(None)
+    if _ROUNDED.fullmatch(text.strip()):
+        return Stamp(None, why=f"its time {text.strip()[:40]!r} cannot be read")
     seconds, clock, why = moment(text, date_order)
     return Stamp(seconds, clock == "local", why)
 

@@ -11,6 +11,7 @@ from carbonreport.importers.moments import order_of
 from carbonreport.importers.tables import Cells, Row
 
 _DELIMITERS = ("^|^", "|", "\t", ",", ";", "^")
+_OTHER_DELIMITER = re.compile(r"\w+([^\w\s:.,/=+\-]{1,3})(?:\w+\1)+(?:\w+)?")  # none that stands inside a time or an id
 _DATED = re.compile(r"\d{1,2}([-/])\d{1,2}\1\d{4}[ T,]")  # as spreadsheets write dates, the year last
 _HEAD_LINES = 40
 _IDS = {"jobid", "jobidraw"}
@@ -85,7 +86,8 @@ def layout_of(head: Sequence[str], columns: Cells = ()) -> Layout | None:
         if i + 1 < len(head) and _DASHES.fullmatch(head[i + 1].strip()) and is_header(tuple(line.casefold().split())):
             spans = tuple((found.start(), found.end()) for found in _WORD.finditer(head[i + 1]))
             return Layout(_fixed_names(line, spans), "", spans=spans)
-        for delimiter in _DELIMITERS:
+        other = _OTHER_DELIMITER.fullmatch(line.strip())
+        for delimiter in (*_DELIMITERS, other[1]) if other is not None else _DELIMITERS:
             names = _names(line.split(delimiter))
             if len(names) > 1 and is_header(names):
                 text = line.strip()

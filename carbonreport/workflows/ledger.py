@@ -107,10 +107,21 @@ def keep_meters(path: Path, keeping: Keeping, *, con: Any = None) -> Taken:
 def _imported(path: Path, keeping: Keeping, ledger: Ledger, db: Any, source: str, bulk: CarbonreportError) -> Taken:
     found = import_file(path, Asked(options={"time_zone": keeping.time_zone} if keeping.time_zone else {}))
     if not found.runs:
-        raise RecordError(f"{path}: {found.why_not}" if found.why_not else str(bulk)) from bulk
-    rows = [row for run in found.runs for row in readings_of(run, source, None)]
+        raise RecordError(_why_no_reading(path, found, bulk)) from bulk
+    rows = [row for run in found.runs for row in readings_of(run, source, None, found.hosts)]
     ledger.add(rows, "meters", db)
     return Taken(len(rows), counted(why for _, why in found.rejected))
+
+
+def _why_no_reading(path: Path, found: Imported, bulk: CarbonreportError) -> str:
+    """Why a log that an importer knows has no reading with a date, and the way out."""
+    if found.why_not:
+        return f"{path}: {found.why_not}"
+    if found.is_local:
+        return f"{path}: its times are local and name no zone; give --time-zone, such as --time-zone Europe/Berlin"
+    if any(note.slug == "import-lifetime" for note in found.notes):
+        return f"{path}: it is one scrape, what the counters have shown since the driver was loaded, and nobody knows when; save a range query (query_range)"
+    return str(bulk)
 
 
 def hash_of(path: Path) -> str:

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 from carbonreport.audit.sacct import ASK_FOR, FAR, SLICES, TORN, Taken
 from carbonreport.audit.sacct_cells import MOST_GPUS, unfinished_line
-from carbonreport.audit.sacct_jobs import BACKWARDS, HUGE, LEAST_JOBS, MINUTE_US, NO_TIME, NOT_BEGUN, UNDATED
+from carbonreport.audit.sacct_jobs import BACKWARDS, HUGE, LEAST_JOBS, MINUTE_US, NO_TIME, NOT_BEGUN, UNDATED, UNREAD
 from carbonreport.audit.tables import JobRow, microseconds, millijoules, suspended
 from carbonreport.audit.window import FIRST_YEAR, LAST_YEAR, year_begin_us
 from carbonreport.errors import BadTime, RecordError
@@ -145,7 +145,7 @@ def _of_lines(path: Path, text: str, name: str, zone: ZoneInfo | None, rejected:
         if job.is_local:
             raise BadTime(f"{name}: {_NO_ZONE}")
         if "may be day-month" in job.why_undated:
-            raise BadTime(f"{name}: {job.why_undated.partition(';')[0]}, and no date of the file tells; {_SECONDS}")
+            raise BadTime(f"{name}: {job.why_undated.partition(';')[0]}, and the dates of the file do not tell; {_SECONDS}")
         yield job, *cells[line]
 
 
@@ -190,7 +190,7 @@ def _row(job: SlurmJob, hosts: str, shown: str, names: Mapping[str, str], is_pse
 def _folded(whys: Sequence[str]) -> list[str]:
     """Reasons, those that quote a time as one reason with the first of them."""
     quoted = next((found[1] for why in whys if (found := _UNREAD.fullmatch(why))), "")
-    return [f"[time|times] that cannot be read, such as {quoted}" if _UNREAD.fullmatch(why) else why for why in whys]
+    return [f"{UNREAD} {quoted}" if _UNREAD.fullmatch(why) else why for why in whys]
 
 
 def _of_whole_minutes(rows: list[JobRow]) -> list[JobRow]:

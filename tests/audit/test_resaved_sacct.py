@@ -59,7 +59,7 @@ def kept(con, tmp_path):
 
 
 @pytest.mark.parametrize("zone", [None, "Asia/Tokyo", "Europe/Berlin"])
-@pytest.mark.parametrize("delimiter", ["|", ",", ";", "\t", "^"])
+@pytest.mark.parametrize("delimiter", ["|", ",", ";", "\t", "^", "~", "@@"])
 def test_posix_seconds_need_no_zone_and_are_never_shifted_whatever_cuts_the_cells(kept, tmp_path, delimiter, zone):
     begins = starts([0, 30])
 
@@ -82,7 +82,9 @@ def test_dates_of_a_spreadsheet_are_read_in_the_order_that_one_of_them_tells(kep
 
 
 def test_a_file_whose_dates_tell_no_order_is_refused(kept, tmp_path):
-    with pytest.raises(BadTime, match=r"may be day-month or month-day, and no date of the file tells; pull it with SLURM_TIME_FORMAT=%s"):
+    with pytest.raises(
+        BadTime, match=r"may be day-month or month-day, and the dates of the file do not tell; pull it with SLURM_TIME_FORMAT=%s"
+    ):
         kept(written(tmp_path / "sacct.csv", ",", us_date, starts([1, 2])), "Europe/Berlin")
 
 
