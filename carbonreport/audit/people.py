@@ -31,7 +31,9 @@ def salt_of(path: Path) -> bytes:
         others = stat.S_IMODE(path.stat().st_mode) & 0o077
         salt = path.read_bytes()
     except OSError as error:
-        raise OutputError(f"cannot keep the salt of the pseudonyms in {path}: {error.strerror or error}") from error
+        raise OutputError(
+            f"cannot keep the salt of the pseudonyms in {path}: {error.strerror or error}; --salt FILE keeps it elsewhere, --people none needs none"
+        ) from error
     if others and os.name == "posix":
         raise CarbonreportError(f"others may read the salt {path}, so pseudonyms are no protection; chmod 600 {path}")
     if len(salt) < _LEAST_SALT_BYTES:

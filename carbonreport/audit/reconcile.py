@@ -85,11 +85,16 @@ def _suspensions(con: Any, inside: str) -> list[Found]:
     ).fetchall()[0]
     (unknown,) = con.execute(f"SELECT count(*) FROM jobs WHERE suspended_us IS NULL AND gpus > 0 AND {inside}").fetchall()[0]
     why = (
-        f"[job that was suspended for a part of its|jobs that were suspended for a part of their] time: {hours_from_microseconds(away_us):,.1f} GPU-hours of it are not [its own|theirs]; "
+        f"[job that was suspended for a part of its|jobs that were suspended for a part of their] time: {_few(hours_from_microseconds(away_us))} GPU-hours of it are not [its own|theirs]; "
         "when it was is not known, so it is taken as even over [its|their] time, on metered hosts where other jobs left no room"
     )
     whole = "[job of which nobody says how long it|jobs of which nobody says how long they] ran (Elapsed), only when [it|they] began and ended: a suspension would not be seen, [its|their] whole time counts"
     return [Found("suspended", why, count), Found("suspension-unknown", whole, unknown)]
+
+
+def _few(hours: float) -> str:
+    """12.5, or 0.0033 of a few seconds."""
+    return f"{hours:,.1f}" if hours >= 0.1 else f"{hours:.2g}"
 
 
 def _slices(con: Any) -> list[Found]:

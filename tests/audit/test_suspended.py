@@ -42,6 +42,12 @@ def test_a_suspended_job_and_the_one_in_its_place_hold_the_wall_time(audited):
     assert found(year, "suspended").count == 1
 
 
+def test_a_suspension_of_seconds_is_not_nothing(audited):
+    year = audited([a_job("1", NOON, 1, suspended_us=12 * US_PER_S)], [])
+
+    assert "0.0033 GPU-hours of it are not its own" in found(year, "suspended").text
+
+
 def test_on_a_metered_host_each_has_the_energy_of_its_own_hours_and_nothing_is_idle_or_estimated(audited):
     energies = [HALF_KWH + 1_000 * h for h in range(6)]
     readings = [a_reading("GPU-a", us(NOON) + h * HOUR_US, 1, energy) for h, energy in enumerate(energies)]
