@@ -15,6 +15,7 @@ Dimension = Literal["month", "project", "person", "partition", "gpu_model", "out
 DIMENSIONS: tuple[Dimension, ...] = ("month", "project", "person", "partition", "gpu_model", "outcome")
 Known = Literal["measured", "reported", "estimated"]
 KNOWN: tuple[Known, ...] = ("measured", "reported", "estimated")
+_ROUNDED = 1e-6  # of a time: its parts are whole microseconds
 _EITHER = re.compile(r"\[([^\[\]|]*)\|([^\[\]|]*)\]")
 
 
@@ -152,8 +153,9 @@ class Year:
 
     @property
     def known_idle(self) -> Energy | None:
-        """Idle energy, or None where no board was metered whose jobs are known."""
-        return self.idle if self.idle.it_mj or self.metered_gpu_us else None
+        """Idle energy, or None where no board was metered whose jobs are known, or boards waited and nobody knows what they draw then."""
+        has_waited = self.idle_gpu_us > _ROUNDED * self.metered_gpu_us
+        return self.idle if self.idle.it_mj or (self.metered_gpu_us and not has_waited) else None
 
     @property
     def known_months(self) -> tuple[tuple[str, Energy | None], ...]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from carbonreport.model.audit import Energy, Priced
+from carbonreport.model.audit import Energy, Priced, Year
 from carbonreport.model.origin import weakest
 from carbonreport.render.audit_facts import AuditFacts, Line
 from carbonreport.render.audit_sums import overhead, year_scale
@@ -52,7 +52,7 @@ def energy_lines(facts: AuditFacts) -> list[Line]:
             "",
             last(lambda priced: _it(priced.year.known_idle)),
             origin_or_nothing(year.known_idle),
-            "meter ledger" if year.known_idle else "no board was metered on a host whose jobs are known",
+            _source_of_idle(year),
             is_part=True,
         ),
         *(
@@ -77,6 +77,14 @@ def energy_lines(facts: AuditFacts) -> list[Line]:
             True,
         ),
     ]
+
+
+def _source_of_idle(year: Year) -> str:
+    if year.known_idle is not None:
+        return "meter ledger"
+    if not year.metered_gpu_us:
+        return "no board was metered on a host whose jobs are known"
+    return "boards waited beside jobs, and no hour without a job was metered: that energy is the jobs'"
 
 
 def _it(energy: Energy | None) -> float | None:

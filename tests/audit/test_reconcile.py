@@ -502,5 +502,5 @@ def test_an_hour_without_a_job_tells_more_than_boards_beside_one(audited):
 def test_a_board_that_waited_for_a_part_of_an_hour_alone_has_an_idle_power_that_nobody_knows(audited):
     year = audited([a_job("1", NOON, 0.5)], [a_reading("GPU-a", NOON, 1, 1_000_000)])
 
-    assert (year.jobs.energy.measured_mj, year.idle.it_mj) == (1_000_000, 0)
+    assert (year.jobs.energy.measured_mj, year.idle.it_mj, year.known_idle) == (1_000_000, 0, None)
     assert found(year, "idle-unknown").count == 1
