@@ -13,6 +13,7 @@ QUARTER_HOUR_S = 900.0
 
 # Whole microseconds and whole millijoules (mj, never megajoules), where sums must be exact.
 US_PER_S, US_PER_MS, NS_PER_US = 1_000_000, 1_000, 1_000
+MINUTE_US = 60 * US_PER_S
 HOUR_US = 3_600 * US_PER_S
 MJ_PER_J = 1_000
 MJ_PER_KWH = MJ_PER_J * JOULES_PER_KWH

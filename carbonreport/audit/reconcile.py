@@ -14,10 +14,10 @@ from carbonreport.audit.pieces import Found, share, short, table
 from carbonreport.audit.tables import OWN_CLUSTER
 from carbonreport.audit.window import Window, board_names, expanded
 from carbonreport.model.slices import board_share
-from carbonreport.units import HOUR_US, US_PER_S, hours_from_microseconds
+from carbonreport.units import HOUR_US, MINUTE_US, hours_from_microseconds
 
 MOST_GPUS = 100_000  # of one job; twice the boards of the largest machine of 2025
-_SLACK_US = 60 * US_PER_S  # a run begins after its job and ends before it, by two clocks
+_SLACK_US = MINUTE_US  # a run begins after its job and ends before it, by two clocks
 
 
 def reconcile(con: Any, window: Window, rated_watts: Callable[[str], float | None], default_board: str = "") -> tuple[Found, ...]:

@@ -7,7 +7,7 @@ from carbonreport.audit.sacct_cells import MOST_GPUS, SlurmRules, keep_table, li
 from carbonreport.audit.tables import MOST_MILLIJOULES, SUSPENSION_US
 from carbonreport.combine.seasonal import offsets
 from carbonreport.errors import BadTime
-from carbonreport.units import MJ_PER_J, SECONDS_PER_DAY, US_PER_S
+from carbonreport.units import MINUTE_US, MJ_PER_J, SECONDS_PER_DAY, US_PER_S
 
 NOT_BEGUN = "not begun"
 NO_TIME = "ran for no time"
@@ -17,7 +17,6 @@ BACKWARDS = "[ends before its|end before their] start, without a length"
 HUGE = "[has|have] more GPUs, nodes or hours than any job"
 _LOST = "its start or end does not exist or comes twice in the time zone"
 _USABLE = "NOT is_torn AND NOT is_cut AND NOT is_far AND NOT is_huge AND NOT is_step"
-MINUTE_US = 60 * US_PER_S
 LEAST_JOBS = 5  # that tell whether a file's times have lost their seconds
 _KEY = "hash(cluster, job_id, start_z, start_l)"
 _IS_ODD = """start_z IS NULL AND start_l IS NOT NULL AND (sacct_utc(start_l) IS NULL OR (end_l > start_l AND end_z IS NULL AND sacct_utc(end_l) IS NULL))"""

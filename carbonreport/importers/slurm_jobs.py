@@ -197,9 +197,12 @@ def _times(
         return None, None, ""
     start_s, end_s = start.utc(zone), end.utc(zone)
     if end.seconds is None or end.seconds <= start.seconds:
-        if elapsed_s is None and end.seconds is None:
+        if elapsed_s is not None:
+            length_s = elapsed_s + (suspended_s or 0.0)  # a column that is not there tells of no suspension
+        elif end.seconds is not None:
+            length_s = end.seconds - start.seconds
+        else:
             return None, None, ""
-        length_s = elapsed_s + (suspended_s or 0.0) if elapsed_s is not None else (end.seconds or 0.0) - start.seconds
         return (start_s, start_s + length_s, "") if start_s is not None else (None, None, _LOST_START)
     if zone is None or not (start.is_local and end.is_local):
         return (start_s, end_s, "") if start_s is not None and end_s is not None else (None, None, _LOST)

@@ -6,18 +6,8 @@ from dataclasses import dataclass, replace
 
 from carbonreport.model.audit import Group, Priced
 from carbonreport.model.quantity import Quantity
-from carbonreport.render.digits import mass_name
-from carbonreport.units import JOULES_PER_KWH
+from carbonreport.render.digits import unit_of
 
-_ENERGIES = (
-    ("GWh", 1e6 * JOULES_PER_KWH),
-    ("MWh", 1e3 * JOULES_PER_KWH),
-    ("kWh", JOULES_PER_KWH),
-    ("Wh", 1e-3 * JOULES_PER_KWH),
-    ("J", 1.0),
-    ("mJ", 1e-3),
-)
-_MASSES = (("t", 1e6), ("kg", 1e3), ("", 1.0), ("m", 1e-3))
 _DIGITS, _MORE_DIGITS = 3, 2  # of the total at least; how many more where the shown parts would not add up
 _ALIKE = 0.1  # of a unit: a total that is not much smaller is shown in it
 
@@ -70,7 +60,7 @@ def energy_scale(sums: Sequence[Sum], *, like: Scale | None = None, unit: tuple[
     largest = max((abs(total) for total, _ in sums), default=0.0)
     if like is not None and largest >= _ALIKE * like.size:
         unit = like.unit, like.size
-    return _scale(unit or _unit_of(_ENERGIES, largest), sums)
+    return _scale(unit or unit_of("J", largest), sums)
 
 
 def finest(scale: Scale, sums: Sequence[Sum]) -> Scale:
@@ -88,9 +78,7 @@ def mass_scale(total: float, parts: Sequence[float], gas: str) -> Scale:
         parts: In grams.
         gas: Such as "gCO2e".
     """
-    prefix, size = _unit_of(_MASSES, abs(total))
-    name = mass_name(gas)
-    return _scale(("t" + name.removeprefix("g") if prefix == "t" else prefix + name, size), [(total, parts)])
+    return _scale(unit_of(gas, total), [(total, parts)])
 
 
 def year_scale(priced: Priced, *, like: Scale | None = None) -> Scale:
@@ -127,12 +115,6 @@ def _scale(unit: tuple[str, float], sums: Sequence[Sum]) -> Scale:
 def _adds_up(one: Sum, place: int) -> bool:
     scaled = [round(value * 10.0**place) for value in (one[0], *one[1])]
     return abs(scaled[0] - sum(scaled[1:])) <= 1
-
-
-def _unit_of(units: Sequence[tuple[str, float]], value: float) -> tuple[str, float]:
-    if not value:
-        return next((unit for unit in units if unit[0] in ("kWh", "")), units[-1])
-    return next((unit for unit in units if value >= 0.9995 * unit[1]), units[-1])
 
 
 def _exponent(value: float) -> int:

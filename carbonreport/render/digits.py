@@ -120,7 +120,7 @@ def spread_shown(mean: Quantity) -> Shown:
     """
     if mean.high <= _WIDE * mean.low:
         return shown(mean)
-    unit, size = _unit_of(mean.unit, mean.value)
+    unit, size = unit_of(mean.unit, mean.value)
     value, low, high = mean.value / size, mean.low / size, mean.high / size
     place = _MOST_DIGITS - 1 - _exponent(value)
     low_text = _at(low, place) if low == 0 or round(low, place) else _rough(low)
@@ -154,7 +154,7 @@ def share_in_words(share: float) -> str:
 
 def scaled(value: float, unit: str) -> str:
     """A value without an interval in the unit that suits its size: 0.73 J, 1.2 kWh."""
-    name, size = _unit_of(unit, value)
+    name, size = unit_of(unit, value)
     return _with_unit(_significant(value / size, _MOST_DIGITS), name)
 
 
@@ -182,10 +182,10 @@ def _is_wide(quantity: Quantity) -> bool:
 
 def _unit_for(quantity: Quantity) -> tuple[str, float]:
     """By the value; by the upper end where the range stands in front, so that it has no needless zeros."""
-    return _unit_of(quantity.unit, quantity.high if _is_wide(quantity) else quantity.value)
+    return unit_of(quantity.unit, quantity.high if _is_wide(quantity) else quantity.value)
 
 
-def _unit_of(unit: str, value: float) -> tuple[str, float]:
+def unit_of(unit: str, value: float) -> tuple[str, float]:
     """Largest unit in which the value is at least 1; the smallest for anything below, the middle one for 0."""
     scale = _SCALES[unit]
     if value == 0:

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 from carbonreport.audit.sacct import ASK_FOR, FAR, SLICES, TORN, Taken
 from carbonreport.audit.sacct_cells import MOST_GPUS, unfinished_line
-from carbonreport.audit.sacct_jobs import BACKWARDS, HUGE, LEAST_JOBS, MINUTE_US, NO_TIME, NOT_BEGUN, UNDATED, UNREAD
+from carbonreport.audit.sacct_jobs import BACKWARDS, HUGE, LEAST_JOBS, NO_TIME, NOT_BEGUN, UNDATED, UNREAD
 from carbonreport.audit.tables import JobRow, microseconds, millijoules, suspended
 from carbonreport.audit.window import FIRST_YEAR, LAST_YEAR, year_begin_us
 from carbonreport.errors import BadTime, RecordError
@@ -24,6 +24,7 @@ from carbonreport.importers.slurm_rows import date_order, layout_of, rows_of
 from carbonreport.importers.tables import Row
 from carbonreport.model.audit import agreed
 from carbonreport.model.slices import is_slice
+from carbonreport.units import MINUTE_US
 
 NOT_UTF8 = "[line is not UTF-8 and was|lines are not UTF-8 and were] read as Windows-1252"
 _CHUNK = 1 << 24
